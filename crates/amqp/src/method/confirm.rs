@@ -1,0 +1,14 @@
+//! Confirm: publisher confirms (RabbitMQ extension).
+
+class! {
+    'a 85;
+
+    /// `confirm.select`
+    Select = 10 "confirm.select" {
+        /// Argument `no-wait`.
+        no_wait: bool;
+    }
+    /// `confirm.select-ok`
+    SelectOk = 11 "confirm.select-ok" {
+    }
+}
