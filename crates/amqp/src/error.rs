@@ -28,9 +28,6 @@ pub enum DecodeError {
     /// A name that must be text is not UTF-8.
     #[error("{0} is not valid UTF-8")]
     NotUtf8(&'static str),
-    /// A content header sets property flags that basic does not define.
-    #[error("unknown property flags 0x{0:04x}")]
-    UnknownPropertyFlags(u16),
 }
 
 impl DecodeError {

@@ -93,9 +93,6 @@ impl Property {
     }
 }
 
-/// The flags that basic does not define, the continuation flag among them.
-const UNDEFINED_FLAGS: u16 = 0b11;
-
 /// What routing and the queues need to know of a message's properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PropertySummary<'a> {
@@ -226,7 +223,8 @@ impl<'a> Properties<'a> {
         Ok(builder.finish())
     }
 
-    /// Visits the properties that are set, in order; the visitor reads each one's value.
+    /// Visits the properties that are set, in order; the visitor reads each one's value. The two
+    /// flags that stand for nothing are ignored, as RabbitMQ does.
     #[inline]
     fn walk(
         self,
@@ -234,9 +232,6 @@ impl<'a> Properties<'a> {
     ) -> Result<(), DecodeError> {
         let mut reader = Reader::new(self.0);
         let flags = reader.u16()?;
-        if flags & UNDEFINED_FLAGS != 0 {
-            return Err(DecodeError::UnknownPropertyFlags(flags));
-        }
         for property in Property::IN_ORDER {
             if flags & property.flag() != 0 {
                 visit(property, &mut reader)?;

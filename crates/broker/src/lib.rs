@@ -1,0 +1,38 @@
+//! The broker's core: vhosts, exchanges, bindings, queues, consumers, transactions, users and
+//! permissions. No sockets and no HTTP: protocol servers call in through a [`Session`], and hear
+//! back through an [`Outbox`].
+//!
+//! Lock order: topology → queue (several: in order of id) → outbox. No lock is held across I/O.
+
+pub mod access;
+mod alarm;
+mod arguments;
+mod binding;
+mod broker;
+mod error;
+mod exchange;
+mod name;
+mod outbox;
+mod prefetch;
+mod publisher;
+pub mod queue;
+mod routing;
+mod session;
+mod topology;
+mod transaction;
+mod vhost;
+
+pub use alarm::Alarms;
+pub use binding::{Binding, Destination};
+pub use broker::{Broker, Connections, Settings};
+pub use error::{Error, Resource};
+pub use exchange::{ExchangeKind, ExchangeOptions};
+pub use name::ConnectionId;
+pub use outbox::{ConsumerHandle, Delivery, Origin, Outbox, Outgoing};
+pub use prefetch::ChannelPrefetch;
+pub use publisher::{Publish, PublishOutcome, Publisher};
+pub use queue::{ConsumerId, ConsumerOptions, LeaseId, Outcome, Queue, QueueOptions};
+pub use routing::Route;
+pub use session::{Declared, Session, generated_name};
+pub use transaction::Transaction;
+pub use vhost::VHost;

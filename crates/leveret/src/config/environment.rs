@@ -29,7 +29,9 @@ impl Environment {
 
     /// A variable's value; an empty one counts as not set, as for RabbitMQ.
     pub(super) fn variable(&self, name: &str) -> Option<&OsString> {
-        self.variables.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty())
+        self.variables
+            .get(std::ffi::OsStr::new(name))
+            .filter(|value| !value.is_empty())
     }
 }
 
@@ -44,7 +46,10 @@ impl Environment {
     /// Surroundings for tests: the host `burrow`, two cores.
     pub(super) fn for_tests(variables: &[(&str, &str)]) -> Self {
         Self {
-            variables: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            variables: variables
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
             host_name: "burrow".to_owned(),
             cores: NonZeroUsize::MIN.saturating_add(1),
         }

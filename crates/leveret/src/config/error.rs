@@ -30,7 +30,7 @@ pub enum ConfigError {
 }
 
 /// Where a setting was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// A line of a configuration file, counted from 1.
     Line {
@@ -123,8 +123,17 @@ impl Report {
         self.problems.push(Problem { origin, kind });
     }
 
+    /// In the order of the file, then of the environment.
+    pub(super) fn sort(&mut self) {
+        self.problems.sort_by(|a, b| a.origin.cmp(&b.origin));
+        self.warnings.sort_by(|a, b| a.origin.cmp(&b.origin));
+    }
+
     pub(super) fn warn(&mut self, origin: Origin, text: impl Into<String>) {
-        self.warnings.push(Warning { origin, text: text.into() });
+        self.warnings.push(Warning {
+            origin,
+            text: text.into(),
+        });
     }
 }
 
@@ -132,9 +141,15 @@ fn several(problems: &[Problem]) -> String {
     match problems {
         [only] => only.to_string(),
         _ => {
-            let lines: Vec<String> =
-                problems.iter().map(|problem| format!("\n  {problem}")).collect();
-            format!("{} problems in the configuration:{}", problems.len(), lines.concat())
+            let lines: Vec<String> = problems
+                .iter()
+                .map(|problem| format!("\n  {problem}"))
+                .collect();
+            format!(
+                "{} problems in the configuration:{}",
+                problems.len(),
+                lines.concat()
+            )
         }
     }
 }

@@ -12,7 +12,10 @@ pub(super) fn interpolate(value: &str, environment: &Environment) -> Result<Stri
         let (before, from_start) = rest.split_at(start);
         result.push_str(before);
         let inner = &from_start[2..];
-        match inner.split_once(')').filter(|(name, _)| is_variable_name(name)) {
+        match inner
+            .split_once(')')
+            .filter(|(name, _)| is_variable_name(name))
+        {
             Some((name, after)) => {
                 let set = environment.variable(name).and_then(|value| value.to_str());
                 result.push_str(set.ok_or_else(|| name.to_owned())?);
@@ -31,7 +34,9 @@ pub(super) fn interpolate(value: &str, environment: &Environment) -> Result<Stri
 fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|first: char| first.is_ascii_digit())
-        && name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+        && name
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
 #[cfg(test)]
@@ -44,7 +49,10 @@ mod tests {
         let value = |text| interpolate(text, &environment);
         assert_eq!(value("$(A)"), Ok("1".to_owned()));
         assert_eq!(value("x$(A)y$(B_2)z"), Ok("x1y$(A)z".to_owned()));
-        assert_eq!(value("a $ b $(1) $() $(no name) $("), Ok("a $ b $(1) $() $(no name) $(".into()));
+        assert_eq!(
+            value("a $ b $(1) $() $(no name) $("),
+            Ok("a $ b $(1) $() $(no name) $(".into())
+        );
         assert_eq!(value("$(MISSING)"), Err("MISSING".to_owned()));
     }
 }

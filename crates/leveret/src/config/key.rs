@@ -62,7 +62,13 @@ impl Key {
             segments: expected
                 .iter()
                 .zip(&self.segments)
-                .map(|(part, own)| if part.starts_with('$') { own.clone() } else { (*part).into() })
+                .map(|(part, own)| {
+                    if part.starts_with('$') {
+                        own.clone()
+                    } else {
+                        (*part).into()
+                    }
+                })
                 .collect(),
         };
         Some(filled.to_string())
@@ -95,9 +101,15 @@ mod tests {
 
     #[test]
     fn a_dollar_segment_stands_for_any_one_segment() {
-        assert_eq!(key("listeners.tcp.1").matches("listeners.tcp.$name"), Some(Some("1")));
+        assert_eq!(
+            key("listeners.tcp.1").matches("listeners.tcp.$name"),
+            Some(Some("1"))
+        );
         assert_eq!(key("listeners.tcp").matches("listeners.tcp.$name"), None);
-        assert_eq!(key("listeners.tcp.a.b").matches("listeners.tcp.$name"), None);
+        assert_eq!(
+            key("listeners.tcp.a.b").matches("listeners.tcp.$name"),
+            None
+        );
         assert_eq!(key("heartbeat").matches("heartbeat"), Some(None));
         assert_eq!(key("heartbeat").matches("heart"), None);
     }
@@ -119,7 +131,10 @@ mod tests {
     #[test]
     fn fill_carries_the_users_own_names_over() {
         let typo = key("listenrs.tcp.internal");
-        assert_eq!(typo.fill("listeners.tcp.$name").as_deref(), Some("listeners.tcp.internal"));
+        assert_eq!(
+            typo.fill("listeners.tcp.$name").as_deref(),
+            Some("listeners.tcp.internal")
+        );
         assert_eq!(typo.fill("auth_backends.$num"), None);
     }
 }

@@ -17,12 +17,16 @@ pub(super) fn config_file(
     default: &Path,
 ) -> Result<Option<PathBuf>, ConfigError> {
     if let Some(path) = &flags.config_file {
-        return existing(path).map(Some).ok_or_else(|| not_found(path, "--config"));
+        return existing(path)
+            .map(Some)
+            .ok_or_else(|| not_found(path, "--config"));
     }
     if let Some(value) = environment.variable(options::CONFIG_FILE_VARIABLE) {
         let path = Path::new(value);
         let found = existing(path).or_else(|| existing(&with_conf(path)));
-        return found.map(Some).ok_or_else(|| not_found(path, options::CONFIG_FILE_VARIABLE));
+        return found
+            .map(Some)
+            .ok_or_else(|| not_found(path, options::CONFIG_FILE_VARIABLE));
     }
     Ok(existing(default))
 }
@@ -44,7 +48,10 @@ fn existing(path: &Path) -> Option<PathBuf> {
 }
 
 fn not_found(path: &Path, named_by: &'static str) -> ConfigError {
-    ConfigError::NotFound { path: path.to_owned(), named_by }
+    ConfigError::NotFound {
+        path: path.to_owned(),
+        named_by,
+    }
 }
 
 #[cfg(test)]
@@ -52,7 +59,10 @@ mod tests {
     use super::*;
 
     fn flags(file: Option<&Path>) -> Flags {
-        Flags { config_file: file.map(Path::to_owned), data_dir: None }
+        Flags {
+            config_file: file.map(Path::to_owned),
+            data_dir: None,
+        }
     }
 
     #[test]
@@ -87,6 +97,10 @@ mod tests {
         );
         let named = Environment::for_tests(&[("RABBITMQ_CONFIG_FILE", "/nonexistent/x")]);
         let error = config_file(&flags(None), &named, missing).unwrap_err();
-        assert!(error.to_string().ends_with("(named by RABBITMQ_CONFIG_FILE)"));
+        assert!(
+            error
+                .to_string()
+                .ends_with("(named by RABBITMQ_CONFIG_FILE)")
+        );
     }
 }

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use environment::Environment;
-pub use error::{ConfigError, Origin, Problem, Warning};
+pub use error::{ConfigError, Warning};
 pub use locate::DEFAULT_CONFIG_FILE;
 
 /// What the command line says about the configuration.
@@ -88,10 +88,10 @@ pub struct Config {
     /// Largest message body, in bytes.
     pub max_message_size: u64,
 
-    /// Memory use at which publishers are paused.
-    pub vm_memory_high_watermark: MemoryWatermark,
-    /// Free disk space below which publishers are paused.
-    pub disk_free_limit: DiskFreeLimit,
+    /// This process's memory use at which publishers are paused.
+    pub vm_memory_high_watermark: ResourceLimit,
+    /// Free space of the data directory's disk below which publishers are paused.
+    pub disk_free_limit: ResourceLimit,
 
     /// Where messages and definitions are kept. Relative to the working directory.
     pub data_dir: PathBuf,
@@ -126,19 +126,10 @@ pub struct Permissions {
     pub read: String,
 }
 
-/// A limit on this process's memory.
+/// A limit on a resource, as bytes or measured by this machine's memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MemoryWatermark {
-    /// A share of the machine's memory, from 0 to 1.
-    Relative(f64),
-    /// Bytes.
-    Absolute(u64),
-}
-
-/// A lower limit on the free space of the disk that holds the data directory.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum DiskFreeLimit {
-    /// A multiple of the machine's memory.
+pub enum ResourceLimit {
+    /// A multiple of the machine's memory; 0.4 is 40 percent of it.
     Relative(f64),
     /// Bytes.
     Absolute(u64),
@@ -211,11 +202,17 @@ impl std::fmt::Debug for Password {
 pub fn load(flags: &Flags, environment: &Environment) -> Result<Loaded, ConfigError> {
     let file = locate::config_file(flags, environment, DEFAULT_CONFIG_FILE.as_ref())?;
     let text = match &file {
-        Some(path) => std::fs::read(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.clone(), source })?,
+        Some(path) => std::fs::read(path).map_err(|source| ConfigError::Unreadable {
+            path: path.clone(),
+            source,
+        })?,
         None => Vec::new(),
     };
     let origin = file.clone().unwrap_or_default();
     let (config, warnings) = resolve::resolve(&origin, &text, flags, environment)?;
-    Ok(Loaded { config, warnings, file })
+    Ok(Loaded {
+        config,
+        warnings,
+        file,
+    })
 }

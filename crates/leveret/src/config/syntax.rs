@@ -22,9 +22,15 @@ pub(super) fn parse(file: &Path, text: &[u8], report: &mut Report) -> Vec<Settin
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut settings = Vec::new();
     for (position, line) in text.split(|byte| *byte == b'\n').enumerate() {
-        let origin = Origin::Line { file: file.to_owned(), line: position + 1 };
+        let origin = Origin::Line {
+            file: file.to_owned(),
+            line: position + 1,
+        };
         let Ok(line) = std::str::from_utf8(line) else {
-            report.problem(origin, ProblemKind::Syntax("the line is not UTF-8 text".to_owned()));
+            report.problem(
+                origin,
+                ProblemKind::Syntax("the line is not UTF-8 text".to_owned()),
+            );
             continue;
         };
         match parse_line(line.strip_suffix('\r').unwrap_or(line)) {
@@ -69,7 +75,11 @@ fn parse_line(line: &str) -> Result<Line, String> {
         Some(quoted) => (parse_quoted(&key, quoted)?, false),
         None => parse_bare(&key, rest)?,
     };
-    Ok(Line::Setting { key, value: value.to_owned(), cut })
+    Ok(Line::Setting {
+        key,
+        value: value.to_owned(),
+        cut,
+    })
 }
 
 /// The value up to the closing quote; only a comment may follow.
@@ -81,7 +91,9 @@ fn parse_quoted<'a>(key: &Key, quoted: &'a str) -> Result<&'a str, String> {
     if rest.is_empty() || rest.starts_with('#') {
         Ok(value)
     } else {
-        Err(format!("{key}: there is text after the closing single quote"))
+        Err(format!(
+            "{key}: there is text after the closing single quote"
+        ))
     }
 }
 
@@ -90,7 +102,9 @@ fn parse_bare<'a>(key: &Key, rest: &'a str) -> Result<(&'a str, bool), String> {
     let before_comment = rest.split_once('#').map_or(rest, |(value, _)| value);
     let value = before_comment.trim_end_matches(SPACES);
     if value.is_empty() {
-        return Err(format!("{key}: the value is missing; an empty value is written ''"));
+        return Err(format!(
+            "{key}: the value is missing; an empty value is written ''"
+        ));
     }
     let has_comment = before_comment.len() < rest.len();
     Ok((value, has_comment && value.len() == before_comment.len()))
@@ -106,13 +120,18 @@ mod tests {
         let mut report = Report::default();
         let settings = parse("t.conf".as_ref(), text.as_bytes(), &mut report);
         assert_eq!(report.problems, []);
-        settings.into_iter().map(|setting| (setting.key.to_string(), setting.value)).collect()
+        settings
+            .into_iter()
+            .map(|setting| (setting.key.to_string(), setting.value))
+            .collect()
     }
 
     fn problem(text: &str) -> String {
         let mut report = Report::default();
         parse("t.conf".as_ref(), text.as_bytes(), &mut report);
-        let [problem] = &report.problems[..] else { panic!("{text:?}: {:?}", report.problems) };
+        let [problem] = &report.problems[..] else {
+            panic!("{text:?}: {:?}", report.problems)
+        };
         problem.to_string()
     }
 
@@ -125,7 +144,10 @@ mod tests {
 
     #[test]
     fn quotes_keep_what_a_bare_value_loses() {
-        assert_eq!(pairs("p = ' a#b ' # c"), [("p".to_owned(), " a#b ".to_owned())]);
+        assert_eq!(
+            pairs("p = ' a#b ' # c"),
+            [("p".to_owned(), " a#b ".to_owned())]
+        );
         assert_eq!(pairs("p = ''"), [("p".to_owned(), String::new())]);
         assert_eq!(pairs("p = it's"), [("p".to_owned(), "it's".to_owned())]);
         assert_eq!(pairs("p = a = b"), [("p".to_owned(), "a = b".to_owned())]);
@@ -136,7 +158,11 @@ mod tests {
         let mut report = Report::default();
         let settings = parse("t.conf".as_ref(), b"p = pass#word", &mut report);
         assert_eq!(settings[0].value, "pass");
-        assert!(report.warnings[0].to_string().starts_with("t.conf:1: p: the value ends at `#`"));
+        assert!(
+            report.warnings[0]
+                .to_string()
+                .starts_with("t.conf:1: p: the value ends at `#`")
+        );
     }
 
     #[test]
@@ -150,7 +176,10 @@ mod tests {
             problem("a ="),
             "t.conf:1: a: the value is missing; an empty value is written ''"
         );
-        assert_eq!(problem("a = 'b"), "t.conf:1: a: the closing single quote is missing");
+        assert_eq!(
+            problem("a = 'b"),
+            "t.conf:1: a: the closing single quote is missing"
+        );
         assert_eq!(
             problem("a = 'b'c"),
             "t.conf:1: a: there is text after the closing single quote"
@@ -162,6 +191,9 @@ mod tests {
         let mut report = Report::default();
         let settings = parse("t.conf".as_ref(), b"a = 1\nb = \xff\nc = 3", &mut report);
         assert_eq!(settings.len(), 2);
-        assert_eq!(report.problems[0].to_string(), "t.conf:2: the line is not UTF-8 text");
+        assert_eq!(
+            report.problems[0].to_string(),
+            "t.conf:2: the line is not UTF-8 text"
+        );
     }
 }

@@ -1,0 +1,131 @@
+//! What a channel promises its publisher: nothing, confirms, or transactions.
+
+use std::sync::Arc;
+
+use amqp::method::{confirm, tx};
+use amqp::Method;
+use broker::{Outcome, Queue, Route, Transaction};
+use store::Message;
+
+use super::Channel;
+use super::unacked::Out;
+use crate::connection::Core;
+use crate::encode;
+use crate::exception::Exception;
+
+/// A channel's mode; it changes once at most.
+pub(super) enum Mode {
+    Plain,
+    Confirm(Confirms),
+    Transaction(Box<ChannelTransaction>),
+}
+
+/// Sequence numbers of publishes on a channel in confirm mode.
+#[derive(Debug, Default)]
+pub(super) struct Confirms {
+    /// The last message that was published.
+    pub published: u64,
+    /// The last that the publisher was told of.
+    pub confirmed: u64,
+}
+
+/// A transaction and what must be undone or told at its end.
+#[derive(Debug, Default)]
+pub(super) struct ChannelTransaction {
+    work: Transaction,
+    /// Acknowledged in it, with their tags.
+    settled: Vec<(u64, Out)>,
+    /// Mandatory messages that no queue takes; returned at commit.
+    unroutable: Vec<Message>,
+}
+
+impl ChannelTransaction {
+    pub fn publish(&mut self, route: Arc<Route>, message: Message, mandatory: bool) {
+        if !route.queues.is_empty() {
+            self.work.publish(route, message);
+        } else if mandatory {
+            self.unroutable.push(message);
+        }
+    }
+
+    pub fn settle(&mut self, tag: u64, out: Out, queue: Arc<Queue>, outcome: Outcome) {
+        self.work.settle(queue, out.lease, outcome);
+        self.settled.push((tag, out));
+    }
+
+    /// Takes back the deliveries that it settled.
+    pub fn take_settled(&mut self) -> Vec<(u64, Out)> {
+        std::mem::take(&mut self.settled)
+    }
+}
+
+impl Mode {
+    /// The channel closes: drops what is not committed, but keeps its settled deliveries, which
+    /// the channel still has to put back.
+    pub fn abandon(&mut self) {
+        if let Mode::Transaction(transaction) = self {
+            transaction.work = Transaction::default();
+            transaction.unroutable.clear();
+        }
+    }
+}
+
+impl Channel {
+    pub(super) fn confirm_select(
+        &mut self,
+        core: &mut Core,
+        select: confirm::Select,
+    ) -> Result<(), Exception> {
+        match self.mode {
+            Mode::Transaction(_) => return Err(cannot_switch("tx", "confirm")),
+            Mode::Plain => self.mode = Mode::Confirm(Confirms::default()),
+            Mode::Confirm(_) => {}
+        }
+        core.reply(self.number, select.no_wait, confirm::SelectOk {});
+        Ok(())
+    }
+
+    pub(super) fn tx_select(&mut self, core: &mut Core) -> Result<(), Exception> {
+        match self.mode {
+            Mode::Confirm(_) => return Err(cannot_switch("confirm", "tx")),
+            Mode::Plain => self.mode = Mode::Transaction(Box::default()),
+            Mode::Transaction(_) => {}
+        }
+        core.send(self.number, tx::SelectOk {});
+        Ok(())
+    }
+
+    pub(super) fn tx_commit(&mut self, core: &mut Core) -> Result<(), Exception> {
+        let transaction = self.transaction()?;
+        transaction.work.commit();
+        let unroutable = std::mem::take(&mut transaction.unroutable);
+        let settled = transaction.take_settled();
+        self.release_settled(&settled, core);
+        for message in unroutable {
+            encode::no_route(&mut core.out, self.number, &message, core.frame_max);
+        }
+        core.send(self.number, tx::CommitOk {});
+        Ok(())
+    }
+
+    pub(super) fn tx_rollback(&mut self, core: &mut Core) -> Result<(), Exception> {
+        let transaction = self.transaction()?;
+        let settled = std::mem::take(&mut **transaction).settled;
+        for (tag, out) in settled {
+            self.unacked.restore(tag, out);
+        }
+        core.send(self.number, Method::TxRollbackOk(tx::RollbackOk {}));
+        Ok(())
+    }
+
+    fn transaction(&mut self) -> Result<&mut Box<ChannelTransaction>, Exception> {
+        match &mut self.mode {
+            Mode::Transaction(transaction) => Ok(transaction),
+            _ => Err(broker::Error::precondition("channel is not transactional").into()),
+        }
+    }
+}
+
+fn cannot_switch(from: &str, to: &str) -> Exception {
+    broker::Error::precondition(format!("cannot switch from {from} to {to} mode")).into()
+}

@@ -1,0 +1,180 @@
+//! Publishing on a channel: routing, returns, confirms, transactions.
+
+use std::sync::Arc;
+
+use amqp::method::basic;
+use amqp::{ContentHeader, Properties, PropertySummary, ReplyCode};
+use broker::{Publish, Route};
+use store::{Message, MessageBuilder, MessageHead};
+
+use super::Channel;
+use super::content::{Announced, Arriving, Content, PUBLISH};
+use super::modes::Mode;
+use crate::connection::Core;
+use crate::exception::Exception;
+use crate::encode;
+
+const PERSISTENT: u8 = 2;
+
+/// `immediate` went out of RabbitMQ in release 3.0, and is refused as there.
+#[inline]
+pub(super) fn refuse_immediate(publish: &basic::Publish<'_>) -> Result<(), Exception> {
+    if publish.immediate {
+        let exception = Exception::new(ReplyCode::NotImplemented, "immediate=true");
+        return Err(exception.caused_by(PUBLISH));
+    }
+    Ok(())
+}
+
+impl Channel {
+    /// True where a publish may start.
+    #[inline]
+    pub fn expects_method(&self) -> bool {
+        matches!(self.content, Content::None)
+    }
+
+    /// A publish whose content is all at hand: the usual case for small messages.
+    #[inline]
+    pub fn publish_whole(
+        &mut self,
+        core: &mut Core,
+        publish: &basic::Publish<'_>,
+        header: &ContentHeader<'_>,
+        body: &[u8],
+    ) -> Result<(), Exception> {
+        refuse_immediate(publish)?;
+        let (exchange, key) = (publish.exchange.as_bytes(), publish.routing_key.as_bytes());
+        let prepared = self.prepare(core, exchange, key, header)?;
+        let message = Message::new(&prepared.head(exchange, key, header), body);
+        self.publish_message(core, prepared.route, publish.mandatory, message);
+        Ok(())
+    }
+
+    /// The header of a publish whose body is still to come.
+    pub(super) fn begin_body(
+        &mut self,
+        core: &mut Core,
+        announced: Announced,
+        header: &ContentHeader<'_>,
+    ) -> Result<(), Exception> {
+        let Announced { exchange, routing_key, mandatory } = announced;
+        let prepared = self.prepare(core, &exchange, &routing_key, header)?;
+        let head = prepared.head(&exchange, &routing_key, header);
+        // Checked against the largest message size, so it fits.
+        let message = MessageBuilder::new(&head, header.body_size as usize);
+        match message.finish() {
+            Ok(message) => self.publish_message(core, prepared.route, mandatory, message),
+            Err(message) => {
+                let route = prepared.route;
+                self.content = Content::Body(Box::new(Arriving { route, mandatory, message }));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn prepare<'h>(
+        &mut self,
+        core: &mut Core,
+        exchange: &[u8],
+        routing_key: &[u8],
+        header: &ContentHeader<'h>,
+    ) -> Result<Prepared<'h>, Exception> {
+        let properties = header
+            .properties
+            .summarize()
+            .map_err(|_| Exception::malformed(header.properties.as_wire()).caused_by(PUBLISH))?;
+        core.has_published = true;
+        let publish = Publish { exchange, routing_key, properties: &properties };
+        let outcome = core.publisher.route(&core.session, &publish).map_err(at_publish)?;
+        if header.body_size > core.options.max_message_size {
+            return Err(at_publish(broker::Error::precondition(format!(
+                "message size {} is larger than configured max size {}",
+                header.body_size, core.options.max_message_size
+            ))));
+        }
+        let rewritten = if outcome.has_bcc { Some(without_bcc(header.properties)?) } else { None };
+        Ok(Prepared { route: outcome.route, properties, rewritten })
+    }
+
+    /// A complete message: into the transaction, to its queues, or back to the publisher.
+    #[inline]
+    pub(super) fn publish_message(
+        &mut self,
+        core: &mut Core,
+        route: Arc<Route>,
+        mandatory: bool,
+        message: Message,
+    ) {
+        let unroutable = route.queues.is_empty();
+        match &mut self.mode {
+            Mode::Plain => {}
+            Mode::Transaction(transaction) => {
+                transaction.publish(route, message, mandatory);
+                return;
+            }
+            Mode::Confirm(confirms) => {
+                confirms.published += 1;
+                self.touch(core);
+            }
+        }
+        if !unroutable {
+            core.publisher.push(route, message);
+        } else if mandatory {
+            encode::no_route(&mut core.out, self.number, &message, core.frame_max);
+        }
+    }
+
+    /// Confirms everything that was published and has reached its queues.
+    #[inline]
+    pub(super) fn flush_confirms(&mut self, core: &mut Core) {
+        if let Mode::Confirm(confirms) = &mut self.mode
+            && confirms.published > confirms.confirmed
+        {
+            let multiple = confirms.published - confirms.confirmed > 1;
+            confirms.confirmed = confirms.published;
+            let delivery_tag = confirms.published;
+            core.send(self.number, basic::Ack { delivery_tag, multiple });
+        }
+    }
+}
+
+struct Prepared<'h> {
+    route: Arc<Route>,
+    properties: PropertySummary<'h>,
+    /// The properties without BCC.
+    rewritten: Option<Vec<u8>>,
+}
+
+impl Prepared<'_> {
+    #[inline]
+    fn head<'a>(
+        &'a self,
+        exchange: &'a [u8],
+        routing_key: &'a [u8],
+        header: &'a ContentHeader<'_>,
+    ) -> MessageHead<'a> {
+        MessageHead {
+            exchange,
+            routing_key,
+            properties: self.rewritten.as_deref().unwrap_or(header.properties.as_wire()),
+            persistent: self.properties.delivery_mode == PERSISTENT,
+            priority: self.properties.priority,
+        }
+    }
+}
+
+fn at_publish(error: broker::Error) -> Exception {
+    Exception::from(error).caused_by(PUBLISH)
+}
+
+/// Consumers must not see who else got a copy.
+fn without_bcc(properties: Properties<'_>) -> Result<Vec<u8>, Exception> {
+    let headers = properties.headers().unwrap_or_default().to_owned()?;
+    let mut kept = amqp::FieldTable::new();
+    headers
+        .iter()
+        .filter(|(name, _)| *name != "BCC")
+        .for_each(|(name, value)| kept.insert(name, value.clone()));
+    Ok(properties.with_headers(&kept)?)
+}

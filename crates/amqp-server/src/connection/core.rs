@@ -1,0 +1,186 @@
+//! What all channels of a connection share: output, publisher, consumers, the session.
+
+use std::sync::Arc;
+
+use amqp::method::{basic, channel, connection};
+use amqp::{Method, ShortStr, Version, frame};
+use broker::{Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, Origin, Outbox, Publisher, Queue, Session};
+use slab::Slab;
+
+use crate::channel::QueueIndex;
+use crate::encode::DeliverPrefix;
+use crate::exception::Exception;
+use crate::listener::Options;
+use crate::properties::ClientCapabilities;
+
+/// A consumer of this connection.
+pub(crate) struct Consumer {
+    pub channel: u16,
+    pub tag: Box<[u8]>,
+    pub prefix: DeliverPrefix,
+    /// The queue's place in its channel's table.
+    pub queue_index: QueueIndex,
+    pub queue: Arc<Queue>,
+    pub id: ConsumerId,
+    pub prefetch: Arc<ChannelPrefetch>,
+}
+
+/// The part of a connection that channels work with.
+pub(crate) struct Core {
+    pub broker: Arc<Broker>,
+    pub options: Arc<Options>,
+    pub session: Session,
+    pub version: Version,
+    /// Largest frame, overhead included; never 0.
+    pub frame_max: u32,
+    /// Most channels at a time.
+    pub channel_max: u16,
+    pub capabilities: ClientCapabilities,
+    /// Bytes to write.
+    pub out: Vec<u8>,
+    pub outbox: Arc<Outbox>,
+    pub publisher: Publisher,
+    pub consumers: Slab<Consumer>,
+    /// Channels with something to do at the end of the batch of frames.
+    pub touched: Vec<u16>,
+    /// It publishes: alarms apply to it.
+    pub has_published: bool,
+    /// Queues that go with the connection.
+    exclusive_queues: Vec<Arc<Queue>>,
+}
+
+/// What the handshake has settled.
+pub(crate) struct Negotiated {
+    pub version: Version,
+    pub frame_max: u32,
+    pub channel_max: u16,
+    pub capabilities: ClientCapabilities,
+}
+
+impl Core {
+    pub fn new(
+        broker: Arc<Broker>,
+        options: Arc<Options>,
+        session: Session,
+        outbox: Arc<Outbox>,
+        negotiated: Negotiated,
+    ) -> Self {
+        Core {
+            broker,
+            options,
+            session,
+            version: negotiated.version,
+            frame_max: negotiated.frame_max,
+            channel_max: negotiated.channel_max,
+            capabilities: negotiated.capabilities,
+            out: Vec::new(),
+            outbox,
+            publisher: Publisher::default(),
+            consumers: Slab::new(),
+            touched: Vec::new(),
+            has_published: false,
+            exclusive_queues: Vec::new(),
+        }
+    }
+
+    /// Sends a method.
+    pub fn send<'m>(&mut self, channel: u16, method: impl Into<Method<'m>>) {
+        frame::write_method(&mut self.out, channel, self.version, &method.into());
+    }
+
+    /// Sends a reply unless the client asked for none.
+    pub fn reply<'m>(&mut self, channel: u16, no_wait: bool, method: impl Into<Method<'m>>) {
+        if !no_wait {
+            self.send(channel, method);
+        }
+    }
+
+    pub fn send_close(&mut self, exception: &Exception) {
+        let text = exception.reply_text();
+        let close = connection::Close {
+            reply_code: exception.code.code(),
+            reply_text: ShortStr::truncated(&text),
+            class_id: exception.cause.0,
+            method_id: exception.cause.1,
+        };
+        self.send(0, close);
+    }
+
+    pub fn send_channel_close(&mut self, channel: u16, exception: &Exception) {
+        let text = exception.reply_text();
+        let close = channel::Close {
+            reply_code: exception.code.code(),
+            reply_text: ShortStr::truncated(&text),
+            class_id: exception.cause.0,
+            method_id: exception.cause.1,
+        };
+        self.send(channel, close);
+    }
+
+    /// connection.blocked with its reason, or connection.unblocked, to clients that know them.
+    pub fn tell_blocked(&mut self, reason: Option<&'static str>) {
+        if !self.capabilities.connection_blocked {
+            return;
+        }
+        match reason {
+            Some(reason) => {
+                let reason = ShortStr::truncated(reason);
+                self.send(0, connection::Blocked { reason });
+            }
+            None => self.send(0, connection::Unblocked {}),
+        }
+    }
+
+    /// A consumer may have room again.
+    pub fn resume(&self, handle: ConsumerHandle) {
+        if let Some(consumer) = self.consumers.get(handle.0 as usize) {
+            consumer.queue.resume(consumer.id);
+        }
+    }
+
+    /// Ends a consumer. What was on its way to it goes back to its queue. True if other consumers
+    /// of its channel have room for that reason.
+    pub fn drop_consumer(&mut self, handle: ConsumerHandle) -> bool {
+        let Some(consumer) = self.consumers.try_remove(handle.0 as usize) else { return false };
+        self.session.cancel(&consumer.queue, consumer.id);
+        let unsent = self.outbox.withdraw(|other| other == handle);
+        let leased = unsent
+            .iter()
+            .filter(|delivery| matches!(delivery.origin, Origin::Leased(_)))
+            .count();
+        if !unsent.is_empty() {
+            consumer.queue.take_back(unsent.into_iter());
+        }
+        leased > 0 && consumer.prefetch.release(leased as u32)
+    }
+
+    pub fn own_exclusively(&mut self, queue: &Arc<Queue>) {
+        if !self.exclusive_queues.iter().any(|owned| Arc::ptr_eq(owned, queue)) {
+            self.exclusive_queues.retain(|owned| !owned.is_deleted());
+            self.exclusive_queues.push(queue.clone());
+        }
+    }
+
+    /// A consumer tag that no client would choose.
+    pub fn generate_consumer_tag(&self) -> String {
+        broker::generated_name("amq.ctag-")
+    }
+
+    /// Sends basic.cancel to a client that understands it.
+    pub fn notify_cancelled(&mut self, channel: u16, tag: &[u8]) {
+        if self.capabilities.consumer_cancel_notify
+            && let Some(consumer_tag) = ShortStr::new(tag)
+        {
+            self.send(channel, basic::Cancel { consumer_tag, no_wait: true });
+        }
+    }
+
+    /// The connection has ended: what belonged to it goes.
+    pub fn clean_up(&mut self) {
+        for queue in std::mem::take(&mut self.exclusive_queues) {
+            if !queue.is_deleted() {
+                self.session.vhost.delete_queue(&queue);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Methods of class connection, and the life of channels.
+
+use amqp::method::{channel, connection};
+use amqp::{Method, ReplyCode};
+
+use super::frames::expected_open;
+use super::{Connection, Phase};
+use crate::channel::Channel;
+use crate::exception::Exception;
+
+impl Connection {
+    /// A method on channel 0.
+    pub(super) fn connection_method(&mut self, method: &Method<'_>) -> Result<(), Exception> {
+        match method {
+            Method::ConnectionClose(_) => {
+                self.close_channels();
+                self.core.send(0, connection::CloseOk {});
+                self.phase = Phase::Finishing;
+                Ok(())
+            }
+            // Nothing here expires: any secret will do.
+            Method::ConnectionUpdateSecret(_) => {
+                self.core.send(0, connection::UpdateSecretOk {});
+                Ok(())
+            }
+            other => Err(Exception::new(
+                ReplyCode::ChannelError,
+                "unexpected method in connection state running",
+            )
+            .caused_by(other.ids(self.core.version))),
+        }
+    }
+
+    /// A method on a channel.
+    pub(super) fn channel_method(
+        &mut self,
+        number: u16,
+        method: Method<'_>,
+    ) -> Result<(), Exception> {
+        let cause = method.ids(self.core.version);
+        let Some(channel) = self.channels.get_mut(&number) else {
+            return match method {
+                Method::ChannelOpen(_) => self.open_channel(number),
+                // Late answers to a close that both sides sent.
+                Method::ChannelCloseOk(_) => Ok(()),
+                _ => Err(expected_open().caused_by(cause)),
+            };
+        };
+        if channel.closing {
+            match method {
+                Method::ChannelCloseOk(_) => drop(self.channels.remove(&number)),
+                Method::ChannelClose(_) => {
+                    self.channels.remove(&number);
+                    self.core.send(number, channel::CloseOk {});
+                }
+                _ => {}
+            }
+            return Ok(());
+        }
+        if let Method::ChannelClose(_) = method {
+            channel.close(&mut self.core);
+            self.channels.remove(&number);
+            self.core.send(number, channel::CloseOk {});
+            return Ok(());
+        }
+        match channel.method(&mut self.core, method) {
+            Ok(()) => Ok(()),
+            Err(exception) => {
+                let exception = exception.or_caused_by(cause);
+                self.channel_exception(number, exception)
+            }
+        }
+    }
+
+    fn open_channel(&mut self, number: u16) -> Result<(), Exception> {
+        let max = self.core.channel_max;
+        if self.channels.len() >= usize::from(max) {
+            return Err(Exception::new(
+                ReplyCode::NotAllowed,
+                format!(
+                    "number of channels opened ({max}) has reached the negotiated channel_max \
+                     ({max})"
+                ),
+            ));
+        }
+        self.channels.insert(number, Channel::new(number));
+        self.core.send(number, channel::OpenOk::default());
+        Ok(())
+    }
+
+    /// Ends the channel where that suffices; passes the exception on where it ends the connection.
+    pub(super) fn channel_exception(
+        &mut self,
+        number: u16,
+        exception: Exception,
+    ) -> Result<(), Exception> {
+        if exception.code.closes_connection() {
+            return Err(exception);
+        }
+        tracing::debug!(
+            connection = self.core.session.connection.0,
+            channel = number,
+            error = %exception.reply_text(),
+            "closing channel"
+        );
+        if let Some(channel) = self.channels.get_mut(&number) {
+            channel.close(&mut self.core);
+            channel.closing = true;
+        }
+        self.core.send_channel_close(number, &exception);
+        Ok(())
+    }
+}

@@ -1,0 +1,320 @@
+//! A connection: one task that reads, acts, and writes.
+//!
+//! Each wake it (1) writes what is left to write, (2) encodes what its outbox holds, (3) reads
+//! what has arrived, up to a few buffers, and acts on every complete frame; then again, until the
+//! socket and the outbox have nothing more. Output that the client does not take stops both the
+//! outbox and the reading, so a slow client costs a bounded amount of memory.
+
+mod buffers;
+mod core;
+mod frames;
+mod methods;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use ahash::HashMap;
+use amqp::{ReplyCode, frame};
+use broker::{ConsumerHandle, Outgoing};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+use crate::channel::Channel;
+use crate::exception::Exception;
+use crate::heartbeat::{Beat, Heartbeat};
+
+pub(crate) use self::core::{Consumer, Core, Negotiated};
+
+/// Unwritten bytes above which nothing more is encoded or read.
+const MAX_UNWRITTEN: usize = 256 * 1024;
+/// Rounds of reading and writing after which other tasks get a turn.
+const ROUNDS_PER_WAKE: usize = 8;
+/// How long a client may take to answer connection.close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where the connection stands.
+enum Phase {
+    Open,
+    /// connection.close was sent; everything but close-ok is dropped.
+    Closing(Pin<Box<Sleep>>),
+    /// Write what is left, then end.
+    Finishing,
+}
+
+/// How a connection ended, for the log.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// One side closed it as the protocol says.
+    Closed,
+    /// The client went without a word.
+    Vanished,
+    /// No heartbeat came.
+    Silent,
+    /// The socket failed.
+    Failed(io::Error),
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    core: Core,
+    channels: HashMap<u16, Box<Channel>>,
+    /// The start of a frame whose rest has not arrived.
+    partial: Vec<u8>,
+    /// The body frame that is arriving in parts.
+    body: Option<frames::PartialBody>,
+    /// Bytes of `core.out` that are written.
+    written: usize,
+    phase: Phase,
+    heartbeat: Option<Heartbeat>,
+    /// The client was told that it is blocked.
+    told_blocked: bool,
+    items: Vec<Outgoing>,
+    stalled: Vec<ConsumerHandle>,
+}
+
+impl Connection {
+    pub fn new(stream: TcpStream, core: Core, heartbeat_s: u16, leftover: Vec<u8>) -> Self {
+        Connection {
+            stream,
+            core,
+            channels: HashMap::default(),
+            partial: leftover,
+            body: None,
+            written: 0,
+            phase: Phase::Open,
+            heartbeat: Heartbeat::new(heartbeat_s),
+            told_blocked: false,
+            items: Vec::new(),
+            stalled: Vec::new(),
+        }
+    }
+
+    /// Runs until the connection ends, then cleans up after it.
+    pub async fn run(mut self) -> End {
+        // What came right behind connection.open may hold whole frames.
+        let leftover = std::mem::take(&mut self.partial);
+        self.received(&leftover);
+        let end = std::future::poll_fn(|cx| self.poll(cx)).await;
+        self.clean_up();
+        end
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        self.core.outbox.register(cx.waker());
+        buffers::lend(&mut self.core.out);
+        let result = self.poll_rounds(cx);
+        buffers::give_back(&mut self.core.out);
+        result
+    }
+
+    fn poll_rounds(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        if self.poll_timers(cx).is_ready() {
+            return Poll::Ready(End::Silent);
+        }
+        if self.core.broker.connections.stopping() && matches!(self.phase, Phase::Open) {
+            self.close(Exception::new(
+                ReplyCode::ConnectionForced,
+                "broker forced connection closure with reason 'shutdown'",
+            ));
+        }
+        for _ in 0..ROUNDS_PER_WAKE {
+            let blocked = self.publisher_is_blocked();
+            let sent = self.drain_outbox();
+            match self.poll_write(cx) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
+                Poll::Pending if self.unwritten() > MAX_UNWRITTEN => return Poll::Pending,
+                Poll::Pending => {}
+            }
+            if matches!(self.phase, Phase::Finishing) {
+                return if self.unwritten() == 0 { Poll::Ready(End::Closed) } else { Poll::Pending };
+            }
+            let read = if blocked { Poll::Pending } else { self.poll_read(cx) };
+            match read {
+                Poll::Ready(Ok(0)) => return Poll::Ready(self.ended_by_client()),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
+                // Writing is pending or done, reading is pending, the outbox was empty.
+                Poll::Pending if !sent => return Poll::Pending,
+                Poll::Pending => {}
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn ended_by_client(&self) -> End {
+        match self.phase {
+            Phase::Open => End::Vanished,
+            Phase::Closing(_) | Phase::Finishing => End::Closed,
+        }
+    }
+
+    /// Ready where the client has been silent for too long.
+    fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Phase::Closing(timeout) = &mut self.phase {
+            return timeout.as_mut().poll(cx);
+        }
+        while let Some(heartbeat) = &mut self.heartbeat {
+            match ready!(heartbeat.poll(cx)) {
+                Beat::PeerIsGone => return Poll::Ready(()),
+                // With output waiting the client does not lack signs of life.
+                Beat::Send if self.unwritten() == 0 => {
+                    self.core.out.extend_from_slice(&frame::HEARTBEAT);
+                }
+                Beat::Send => {}
+            }
+        }
+        Poll::Pending
+    }
+
+    fn unwritten(&self) -> usize {
+        self.core.out.len() - self.written
+    }
+
+    /// Writes until everything is written or the socket takes no more.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.unwritten() > 0 {
+            let rest = &self.core.out[self.written..];
+            match ready!(Pin::new(&mut self.stream).poll_write(cx, rest))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.written += count,
+            }
+            if let Some(heartbeat) = &mut self.heartbeat {
+                heartbeat.sent = true;
+            }
+        }
+        self.core.out.clear();
+        self.written = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads once and acts on what came; the count of bytes, 0 at the end.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let partial = std::mem::take(&mut self.partial);
+        buffers::with_input(self.core.frame_max, partial, |mut input| {
+            let mut buffer = ReadBuf::new(input.free());
+            if let Poll::Pending = Pin::new(&mut self.stream).poll_read(cx, &mut buffer)? {
+                self.partial = input.keep_partial();
+                return Poll::Pending;
+            }
+            let count = buffer.filled().len();
+            if let Some(heartbeat) = &mut self.heartbeat {
+                heartbeat.received = true;
+            }
+            if count > 0 {
+                self.received(input.filled(count));
+            }
+            Poll::Ready(Ok(count))
+        })
+    }
+
+    /// Acts on bytes from the client; keeps the incomplete frame at their end.
+    fn received(&mut self, bytes: &[u8]) {
+        let consumed = match self.frames(bytes) {
+            Ok(consumed) => consumed,
+            Err(exception) => {
+                self.close(exception);
+                bytes.len()
+            }
+        };
+        self.finish_batch();
+        self.partial.extend_from_slice(&bytes[consumed..]);
+    }
+
+    /// Hands over what was gathered while acting on a batch of frames.
+    fn finish_batch(&mut self) {
+        self.core.publisher.flush();
+        for number in std::mem::take(&mut self.core.touched) {
+            if let Some(channel) = self.channels.get_mut(&number) {
+                channel.flush_touched(&mut self.core);
+            }
+        }
+    }
+
+    /// Encodes what queues have put into the outbox; true if there was anything.
+    fn drain_outbox(&mut self) -> bool {
+        if self.unwritten() > MAX_UNWRITTEN {
+            return false;
+        }
+        let mut items = std::mem::take(&mut self.items);
+        let mut stalled = std::mem::take(&mut self.stalled);
+        self.core.outbox.drain(&mut items, &mut stalled);
+        let any = !items.is_empty();
+        for item in items.drain(..) {
+            self.send(item);
+        }
+        for handle in stalled.drain(..) {
+            self.core.resume(handle);
+        }
+        self.items = items;
+        self.stalled = stalled;
+        any
+    }
+
+    #[inline]
+    fn send(&mut self, item: Outgoing) {
+        match item {
+            Outgoing::Delivery(delivery) => {
+                let handle = delivery.consumer;
+                let Core { consumers, out, frame_max, .. } = &mut self.core;
+                let Some(consumer) = consumers.get(handle.0 as usize) else { return };
+                let Some(channel) = self.channels.get_mut(&consumer.channel) else { return };
+                channel.deliver(out, *frame_max, consumer, &delivery);
+            }
+            Outgoing::Cancelled(handle) => {
+                let Some(consumer) = self.core.consumers.try_remove(handle.0 as usize) else {
+                    return;
+                };
+                if let Some(channel) = self.channels.get_mut(&consumer.channel) {
+                    channel.consumer_cancelled(&mut self.core, &consumer);
+                }
+            }
+        }
+    }
+
+    /// True while an alarm keeps this connection, which publishes, from being read. Tells the
+    /// client when that begins and ends.
+    fn publisher_is_blocked(&mut self) -> bool {
+        let reason = self.core.broker.alarms.blocked();
+        let reason = reason.filter(|_| self.core.has_published);
+        if reason.is_some() != self.told_blocked {
+            self.told_blocked = reason.is_some();
+            self.core.tell_blocked(reason);
+        }
+        reason.is_some() && matches!(self.phase, Phase::Open)
+    }
+
+    /// Ends the connection with connection.close.
+    fn close(&mut self, exception: Exception) {
+        if !matches!(self.phase, Phase::Open) {
+            return;
+        }
+        tracing::warn!(
+            connection = self.core.session.connection.0,
+            user = &*self.core.session.user.name,
+            error = %exception.reply_text(),
+            "closing connection"
+        );
+        self.close_channels();
+        self.core.send_close(&exception);
+        self.phase = Phase::Closing(Box::pin(tokio::time::sleep(CLOSE_TIMEOUT)));
+    }
+
+    fn close_channels(&mut self) {
+        self.core.publisher.flush();
+        for (_, mut channel) in self.channels.drain() {
+            channel.close(&mut self.core);
+        }
+    }
+
+    fn clean_up(&mut self) {
+        self.close_channels();
+        self.core.clean_up();
+    }
+}

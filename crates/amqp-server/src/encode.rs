@@ -1,0 +1,192 @@
+//! Encoding messages for clients: deliver, get-ok and return with their content.
+//!
+//! A message keeps its wire form, so this copies slices. What is the same for all deliveries of a
+//! consumer is encoded once, when it starts to consume.
+
+use amqp::frame::{self, END, Header, Kind, OVERHEAD};
+use amqp::{ReplyCode, ShortStr, Writer};
+use store::Message;
+
+const CLASS_BASIC: u16 = 60;
+const DELIVER: u16 = 60;
+const RETURN: u16 = 50;
+const GET_OK: u16 = 71;
+/// Class, weight and body size of a content header.
+const CONTENT_HEADER_LEN: usize = 12;
+
+/// The start of every delivery to one consumer: method frame up to and including consumer tag.
+#[derive(Debug)]
+pub(crate) struct DeliverPrefix(Box<[u8]>);
+
+impl DeliverPrefix {
+    pub fn new(channel: u16, consumer_tag: ShortStr<'_>) -> Self {
+        let mut prefix = Header::encode(Kind::Method, channel, 0).to_vec();
+        let mut writer = Writer::new(&mut prefix);
+        writer.u16(CLASS_BASIC);
+        writer.u16(DELIVER);
+        writer.short_str(consumer_tag);
+        DeliverPrefix(prefix.into())
+    }
+}
+
+/// Appends basic.deliver and the message.
+#[inline]
+pub(crate) fn deliver(
+    out: &mut Vec<u8>,
+    prefix: &DeliverPrefix,
+    delivery_tag: u64,
+    redelivered: bool,
+    message: &Message,
+    frame_max: u32,
+) {
+    let prefix = &*prefix.0;
+    let routing = message.routing();
+    let size = (prefix.len() - frame::HEADER_LEN + 9 + routing.len()) as u32;
+    out.reserve(prefix.len() + 10 + routing.len() + message.stored_len() + 5 * OVERHEAD);
+    let start = out.len();
+    out.extend_from_slice(prefix);
+    out[start + 3..start + 7].copy_from_slice(&size.to_be_bytes());
+    let mut fixed = [0; 9];
+    fixed[..8].copy_from_slice(&delivery_tag.to_be_bytes());
+    fixed[8] = redelivered.into();
+    out.extend_from_slice(&fixed);
+    out.extend_from_slice(routing);
+    out.push(END);
+    content(out, [prefix[1], prefix[2]], message, frame_max);
+}
+
+/// Appends basic.get-ok and the message.
+pub(crate) fn get_ok(
+    out: &mut Vec<u8>,
+    channel: u16,
+    delivery_tag: u64,
+    redelivered: bool,
+    remaining: u32,
+    message: &Message,
+    frame_max: u32,
+) {
+    let routing = message.routing();
+    let size = 4 + 9 + routing.len() + 4;
+    out.extend_from_slice(&Header::encode(Kind::Method, channel, size as u32));
+    let mut writer = Writer::new(out);
+    writer.u16(CLASS_BASIC);
+    writer.u16(GET_OK);
+    writer.u64(delivery_tag);
+    writer.u8(redelivered.into());
+    writer.bytes(routing);
+    writer.u32(remaining);
+    out.push(END);
+    content(out, channel.to_be_bytes(), message, frame_max);
+}
+
+/// Appends basic.return for an unroutable message.
+pub(crate) fn no_route(out: &mut Vec<u8>, channel: u16, message: &Message, frame_max: u32) {
+    let code = ReplyCode::NoRoute;
+    let text = ShortStr::truncated(code.name());
+    let routing = message.routing();
+    let size = 4 + 2 + 1 + text.len() + routing.len();
+    out.extend_from_slice(&Header::encode(Kind::Method, channel, size as u32));
+    let mut writer = Writer::new(out);
+    writer.u16(CLASS_BASIC);
+    writer.u16(RETURN);
+    writer.u16(code.code());
+    writer.short_str(text);
+    writer.bytes(routing);
+    out.push(END);
+    content(out, channel.to_be_bytes(), message, frame_max);
+}
+
+#[inline]
+fn content(out: &mut Vec<u8>, channel: [u8; 2], message: &Message, frame_max: u32) {
+    let (content, properties_len) = message.content();
+    let (properties, body) = content.split_at(properties_len);
+    let size = ((CONTENT_HEADER_LEN + properties_len) as u32).to_be_bytes();
+    let [c0, c1] = channel;
+    let mut head = [0; frame::HEADER_LEN + CONTENT_HEADER_LEN];
+    head[..9].copy_from_slice(&[
+        Kind::Header as u8, c0, c1, size[0], size[1], size[2], size[3], 0, CLASS_BASIC as u8,
+    ]);
+    head[11..].copy_from_slice(&(body.len() as u64).to_be_bytes());
+    out.extend_from_slice(&head);
+    out.extend_from_slice(properties);
+    out.push(END);
+    frame::write_body(out, u16::from_be_bytes(channel), body, frame_max);
+}
+
+#[cfg(test)]
+mod tests {
+    use amqp::method::basic;
+    use amqp::{ContentHeader, Method, Properties, Version};
+    use store::MessageHead;
+
+    use super::*;
+
+    fn message(body: &[u8]) -> Message {
+        let head = MessageHead {
+            exchange: b"ex",
+            routing_key: b"key",
+            properties: &[0x10, 0, 2],
+            persistent: true,
+            priority: 0,
+        };
+        Message::new(&head, body)
+    }
+
+    fn expected(method: Method<'_>, body: &[u8], frame_max: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        frame::write_method(&mut out, 5, Version::V0_9_1, &method);
+        let properties = Properties::from_wire(&[0x10, 0, 2]);
+        let header = ContentHeader::basic(body.len() as u64, properties);
+        frame::write_header(&mut out, 5, &header);
+        frame::write_body(&mut out, 5, body, frame_max);
+        out
+    }
+
+    fn text(text: &str) -> ShortStr<'_> {
+        ShortStr::truncated(text)
+    }
+
+    #[test]
+    fn deliver_is_what_the_codec_writes() {
+        for body in [&b""[..], b"body", &[7; 5_000]] {
+            let method = basic::Deliver {
+                consumer_tag: text("tag"),
+                delivery_tag: 77,
+                redelivered: true,
+                exchange: text("ex"),
+                routing_key: text("key"),
+            };
+            let mut out = Vec::new();
+            let prefix = DeliverPrefix::new(5, text("tag"));
+            deliver(&mut out, &prefix, 77, true, &message(body), 4_096);
+            assert_eq!(out, expected(method.into(), body, 4_096));
+        }
+    }
+
+    #[test]
+    fn get_ok_is_what_the_codec_writes() {
+        let method = basic::GetOk {
+            delivery_tag: 9,
+            redelivered: false,
+            exchange: text("ex"),
+            routing_key: text("key"),
+            message_count: 12,
+        };
+        let mut out = Vec::new();
+        get_ok(&mut out, 5, 9, false, 12, &message(b"body"), 4_096);
+        assert_eq!(out, expected(method.into(), b"body", 4_096));
+    }
+
+    #[test]
+    fn return_is_what_the_codec_writes() {
+        let method = basic::Return {
+            reply_code: 312,
+            reply_text: text("NO_ROUTE"),
+            exchange: text("ex"),
+            routing_key: text("key"),
+        };
+        let mut out = Vec::new();
+        no_route(&mut out, 5, &message(b"body"), 4_096);
+        assert_eq!(out, expected(method.into(), b"body", 4_096));
+    }
+}

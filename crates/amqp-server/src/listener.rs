@@ -1,0 +1,188 @@
+//! Listening sockets and the life of each connection, from accept to the end of its task.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::Broker;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::connection::End;
+use crate::handshake::{Handshake, HandshakeError};
+
+/// What the server offers and permits.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Largest frame in bytes, overhead included; 0 = no limit.
+    pub frame_max: u32,
+    /// Largest frame before tuning.
+    pub initial_frame_max: u32,
+    /// Channels per connection; 0 = no limit.
+    pub channel_max: u16,
+    /// Proposed heartbeat interval in seconds; 0 = none.
+    pub heartbeat_s: u16,
+    /// Largest message body in bytes.
+    pub max_message_size: u64,
+    /// How long a handshake may take.
+    pub handshake_timeout: Duration,
+    /// How sockets are set up.
+    pub tcp: TcpOptions,
+}
+
+/// Socket options.
+#[derive(Debug, Clone)]
+pub struct TcpOptions {
+    /// Connections that may wait to be accepted.
+    pub backlog: u32,
+    /// Send small segments at once.
+    pub nodelay: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            frame_max: 131_072,
+            initial_frame_max: 4_096,
+            channel_max: 2_047,
+            heartbeat_s: 60,
+            max_message_size: 128 * 1024 * 1024,
+            handshake_timeout: Duration::from_secs(10),
+            tcp: TcpOptions { backlog: 1_024, nodelay: true },
+        }
+    }
+}
+
+/// A listener that could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {source}")]
+pub struct ListenError {
+    /// Where.
+    pub address: SocketAddr,
+    source: io::Error,
+}
+
+/// A bound socket that accepts AMQP clients once it is run.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    broker: Arc<Broker>,
+    options: Arc<Options>,
+}
+
+impl Listener {
+    /// Binds. A wildcard IPv6 address takes IPv4 clients too; where there is no IPv6, it is bound
+    /// as IPv4.
+    pub fn bind(
+        address: SocketAddr,
+        broker: Arc<Broker>,
+        options: Arc<Options>,
+    ) -> Result<Listener, ListenError> {
+        let bound = match (bind(address, &options.tcp), address.ip()) {
+            (Err(error), IpAddr::V6(ip)) if ip.is_unspecified() && no_ipv6(&error) => {
+                bind((Ipv4Addr::UNSPECIFIED, address.port()).into(), &options.tcp)
+            }
+            (bound, _) => bound,
+        };
+        let failed = |source| ListenError { address, source };
+        let socket = bound.map_err(failed)?;
+        let address = socket.local_addr().map_err(failed)?;
+        Ok(Listener { socket, address, broker, options })
+    }
+
+    /// Where it listens, with the port that was chosen for port 0.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts clients until it is dropped.
+    pub async fn run(self) {
+        loop {
+            match self.socket.accept().await {
+                Ok((stream, peer)) => self.accepted(stream, peer),
+                Err(error) => {
+                    // Out of file descriptors, most likely: others may be closed in a moment.
+                    tracing::error!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    fn accepted(&self, stream: TcpStream, peer: SocketAddr) {
+        let (broker, options) = (self.broker.clone(), self.options.clone());
+        if let Err(error) = stream.set_nodelay(options.tcp.nodelay) {
+            tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
+        }
+        tokio::spawn(serve(stream, peer, broker, options));
+    }
+}
+
+/// Registered as long as it lives.
+struct Registration {
+    broker: Arc<Broker>,
+    id: broker::ConnectionId,
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.broker.connections.close(self.id);
+    }
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, broker: Arc<Broker>, options: Arc<Options>) {
+    let (id, outbox) = broker.connections.open();
+    let _registration = Registration { broker: broker.clone(), id };
+    tracing::debug!(connection = id.0, %peer, "accepted");
+    let timeout = options.handshake_timeout;
+    // Boxed, so that what only the handshake needs does not make every connection larger.
+    let handshake = Box::pin(Handshake::new(stream, peer, broker, options).run(id, outbox));
+    let connection = match tokio::time::timeout(timeout, handshake).await {
+        Ok(Ok(connection)) => connection,
+        Ok(Err(error)) => return log_failed_handshake(id, peer, &error),
+        Err(_) => {
+            tracing::warn!(connection = id.0, %peer, "handshake took longer than {timeout:?}");
+            return;
+        }
+    };
+    tracing::debug!(connection = id.0, %peer, "open");
+    match connection.run().await {
+        End::Closed => tracing::debug!(connection = id.0, %peer, "closed"),
+        End::Vanished => {
+            tracing::warn!(connection = id.0, %peer, "client unexpectedly closed TCP connection");
+        }
+        End::Silent => tracing::warn!(connection = id.0, %peer, "missed heartbeats from client"),
+        End::Failed(error) => {
+            tracing::warn!(connection = id.0, %peer, %error, "socket failed");
+        }
+    }
+}
+
+fn log_failed_handshake(id: broker::ConnectionId, peer: SocketAddr, error: &HandshakeError) {
+    match error {
+        // Port checks of load balancers do this all day.
+        HandshakeError::Left => tracing::debug!(connection = id.0, %peer, "left in handshake"),
+        error => tracing::warn!(connection = id.0, %peer, %error, "handshake failed"),
+    }
+}
+
+fn bind(address: SocketAddr, tcp: &TcpOptions) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(i32::try_from(tcp.backlog).unwrap_or(i32::MAX))?;
+    TcpListener::from_std(socket.into())
+}
+
+fn no_ipv6(error: &io::Error) -> bool {
+    // EAFNOSUPPORT comes without a kind of its own.
+    const EAFNOSUPPORT: i32 = 97;
+    error.raw_os_error() == Some(EAFNOSUPPORT)
+        || error.kind() == io::ErrorKind::AddrNotAvailable
+}

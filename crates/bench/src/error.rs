@@ -1,0 +1,30 @@
+//! Why a measurement could not be made.
+
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error(transparent)]
+    Broker(#[from] testkit::Error),
+    #[error("no broker at {0}: run `cargo build --release -p leveret`, or set LEVERET_BIN")]
+    NoBinary(PathBuf),
+    #[error("sent {sent} messages but received {received}: the broker lost or doubled some")]
+    Miscount { sent: u64, received: u64 },
+    #[error("the {0} did not finish within a minute after its round: messages are missing")]
+    Stuck(&'static str),
+    #[error("the {role} got {event} from the broker")]
+    Unexpected { role: &'static str, event: String },
+    #[error("only {allowed} files may be opened, {wanted} are needed: raise the limit (ulimit -n)")]
+    TooFewFiles { allowed: u64, wanted: u64 },
+    #[error("{path}: {source}")]
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("cannot start a runtime: {0}")]
+    Runtime(#[source] std::io::Error),
+    #[error("a load thread panicked; see its message above")]
+    Panicked,
+}

@@ -1,0 +1,169 @@
+//! The node: its vhosts, users, alarms, and the connections that are open.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use ahash::HashMap;
+use amqp::ReplyCode;
+use parking_lot::{Mutex, RwLock};
+
+use crate::access::{Login, PasswordHash, Permissions, User, Users};
+use crate::alarm::Alarms;
+use crate::error::Error;
+use crate::name::ConnectionId;
+use crate::outbox::Outbox;
+use crate::session::Session;
+use crate::vhost::VHost;
+
+/// What a new node starts with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The first user's name.
+    pub default_user: String,
+    /// The first user's password.
+    pub default_password: String,
+    /// The first vhost.
+    pub default_vhost: String,
+    /// The first user's tags.
+    pub default_tags: Vec<String>,
+    /// The first user's configure, write and read patterns.
+    pub default_permissions: [String; 3],
+    /// Users that may connect from this machine only.
+    pub loopback_users: Vec<String>,
+    /// Shown to clients as `cluster_name`.
+    pub cluster_name: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            default_user: "guest".into(),
+            default_password: "guest".into(),
+            default_vhost: "/".into(),
+            default_tags: vec!["administrator".into()],
+            default_permissions: [".*".into(), ".*".into(), ".*".into()],
+            loopback_users: vec!["guest".into()],
+            cluster_name: "rabbit@localhost".into(),
+        }
+    }
+}
+
+/// The open connections' outboxes, to reach their owners.
+#[derive(Debug, Default)]
+pub struct Connections {
+    next_id: AtomicU64,
+    open: Mutex<HashMap<ConnectionId, Arc<Outbox>>>,
+    stopping: AtomicBool,
+}
+
+impl Connections {
+    /// Registers a connection.
+    pub fn open(&self) -> (ConnectionId, Arc<Outbox>) {
+        let id = ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let outbox = Arc::new(Outbox::default());
+        self.open.lock().insert(id, outbox.clone());
+        (id, outbox)
+    }
+
+    /// Forgets a connection.
+    pub fn close(&self, id: ConnectionId) {
+        self.open.lock().remove(&id);
+    }
+
+    /// Number of open connections.
+    pub fn count(&self) -> usize {
+        self.open.lock().len()
+    }
+
+    /// Wakes every connection's task, to look at alarms and at [`Connections::stopping`].
+    pub fn wake_all(&self) {
+        let open: Vec<Arc<Outbox>> = self.open.lock().values().cloned().collect();
+        open.iter().for_each(|outbox| outbox.wake());
+    }
+
+    /// Asks every connection to close with 320.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.wake_all();
+    }
+
+    /// True once the node is shutting down.
+    #[inline]
+    pub fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+}
+
+/// The node.
+#[derive(Debug)]
+pub struct Broker {
+    /// Users and permissions.
+    pub users: Users,
+    /// What blocks publishers.
+    pub alarms: Alarms,
+    /// Who is connected.
+    pub connections: Connections,
+    /// Shown to clients.
+    pub cluster_name: String,
+    vhosts: RwLock<HashMap<Arc<str>, Arc<VHost>>>,
+}
+
+impl Broker {
+    /// A node with one vhost and one user.
+    pub fn new(settings: Settings) -> Result<Arc<Broker>, Error> {
+        let broker = Broker {
+            users: Users::default(),
+            alarms: Alarms::default(),
+            connections: Connections::default(),
+            cluster_name: settings.cluster_name,
+            vhosts: RwLock::default(),
+        };
+        let vhost = broker.add_vhost(&settings.default_vhost);
+        let [configure, write, read] = &settings.default_permissions;
+        let permissions = Arc::new(Permissions::new(configure, write, read)?);
+        broker.users.insert(User {
+            name: settings.default_user.into(),
+            password: PasswordHash::new(&settings.default_password),
+            tags: settings.default_tags,
+            permissions: [(vhost.name.clone(), permissions)].into_iter().collect(),
+        });
+        broker.users.set_loopback_only(settings.loopback_users);
+        Ok(Arc::new(broker))
+    }
+
+    /// Adds a vhost, or returns the one that is there.
+    pub fn add_vhost(&self, name: &str) -> Arc<VHost> {
+        let name: Arc<str> = name.into();
+        let mut vhosts = self.vhosts.write();
+        vhosts.entry(name.clone()).or_insert_with(|| Arc::new(VHost::new(name))).clone()
+    }
+
+    /// The vhost of that name.
+    pub fn vhost(&self, name: &str) -> Option<Arc<VHost>> {
+        self.vhosts.read().get(name).cloned()
+    }
+
+    /// Checks a user's name and password.
+    pub fn login(&self, name: &str, password: &[u8], from: IpAddr) -> Login {
+        self.users.login(name, password, from)
+    }
+
+    /// A user's access to a vhost: connection.open.
+    pub fn open_session(
+        &self,
+        user: Arc<User>,
+        vhost: &str,
+        connection: ConnectionId,
+    ) -> Result<Session, Error> {
+        let found = self.vhost(vhost).ok_or_else(|| {
+            Error::new(ReplyCode::NotAllowed, format!("vhost {vhost} not found"))
+        })?;
+        let permissions = user.permissions.get(vhost).cloned().ok_or_else(|| {
+            let user = &user.name;
+            let text = format!("access to vhost '{vhost}' refused for user '{user}'");
+            Error::new(ReplyCode::NotAllowed, text)
+        })?;
+        Ok(Session::new(user, found, permissions, connection))
+    }
+}

@@ -1,0 +1,91 @@
+//! Declaring exchanges: options, their checks, and what counts as the same exchange.
+
+use std::sync::Arc;
+
+use amqp::{FieldTable, FieldValue};
+
+use super::{Exchange, ExchangeKind, headers};
+use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
+use crate::error::{Error, Resource};
+
+const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
+
+/// What a declaration asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExchangeOptions {
+    /// The exchange's type.
+    pub kind: ExchangeKind,
+    /// Survives a restart.
+    pub durable: bool,
+    /// Goes when its last binding goes.
+    pub auto_delete: bool,
+    /// Takes messages from other exchanges only.
+    pub internal: bool,
+    /// `alternate-exchange`, and whatever else the client sent.
+    pub arguments: FieldTable,
+}
+
+impl ExchangeOptions {
+    /// A durable exchange of that type.
+    pub fn durable(kind: ExchangeKind) -> Self {
+        ExchangeOptions {
+            kind,
+            durable: true,
+            auto_delete: false,
+            internal: false,
+            arguments: FieldTable::new(),
+        }
+    }
+
+    pub(super) fn alternate(&self) -> Option<Arc<str>> {
+        self.arguments.get(ALTERNATE_EXCHANGE)?.as_str().map(Arc::from)
+    }
+
+    /// Checks the arguments of a new exchange.
+    pub(crate) fn validate(&self, resource: Resource<'_>) -> Result<(), Error> {
+        match self.arguments.get(ALTERNATE_EXCHANGE) {
+            None | Some(FieldValue::LongStr(_)) => Ok(()),
+            Some(other) => Err(Error::precondition(format!(
+                "invalid type '{}' for arg '{ALTERNATE_EXCHANGE}' in {resource}",
+                type_name(other)
+            ))),
+        }
+    }
+}
+
+impl Exchange {
+    /// Checks that a declaration asks for what is there. On AMQP 0-8 only the type counts
+    /// (`only_type`), as it did when those clients were written.
+    pub fn assert_equivalent(
+        &self,
+        options: &ExchangeOptions,
+        only_type: bool,
+        vhost: &str,
+    ) -> Result<(), Error> {
+        let resource = Resource::exchange(&self.name, vhost);
+        if self.kind != options.kind {
+            let (received, current) = (options.kind, self.kind);
+            return Err(Error::inequivalent(
+                "type",
+                resource,
+                &format!("'{received}'"),
+                &format!("'{current}'"),
+            ));
+        }
+        if only_type {
+            return Ok(());
+        }
+        assert_same_flag("durable", resource, options.durable, self.durable)?;
+        assert_same_flag("auto_delete", resource, options.auto_delete, self.auto_delete)?;
+        assert_same_flag("internal", resource, options.internal, self.internal)?;
+        assert_equivalent(ALTERNATE_EXCHANGE, resource, &options.arguments, &self.arguments)
+    }
+
+    /// Checks a new binding's arguments.
+    pub fn validate_binding(&self, arguments: &FieldTable) -> Result<(), Error> {
+        match self.kind {
+            ExchangeKind::Headers => headers::validate(arguments),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Exchanges: one file per type, each an index from bindings to destinations.
+//!
+//! Exchanges live in the topology and are guarded by its lock.
+
+mod declare;
+mod direct;
+mod fanout;
+mod headers;
+mod topic;
+
+use std::fmt;
+use std::sync::Arc;
+
+use ahash::{HashMap, HashMapExt};
+use amqp::{FieldTable, Table};
+
+use crate::binding::{Binding, BindingKey, Destination};
+
+pub use declare::ExchangeOptions;
+
+/// Receives destinations; the same one may come several times.
+pub(crate) type Visit<'v, 'r> = &'v mut dyn FnMut(&'r Destination);
+
+/// How one exchange type finds destinations.
+trait Router: Send + Sync {
+    /// Adds a binding that is not there yet.
+    fn add(&mut self, binding: &Arc<Binding>);
+    /// Removes a binding that is there.
+    fn remove(&mut self, binding: &Arc<Binding>);
+    /// Visits every destination that a message goes to.
+    fn route<'r>(&'r self, routing_key: &[u8], headers: Option<Table<'_>>, visit: Visit<'_, 'r>);
+}
+
+/// The type of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExchangeKind {
+    /// Routing key equal to the binding's.
+    Direct,
+    /// Everything to everywhere.
+    Fanout,
+    /// Words with `*` and `#`.
+    Topic,
+    /// By message headers.
+    Headers,
+}
+
+impl ExchangeKind {
+    /// The type of that name.
+    pub fn from_name(name: &str) -> Option<ExchangeKind> {
+        match name {
+            "direct" => Some(ExchangeKind::Direct),
+            "fanout" => Some(ExchangeKind::Fanout),
+            "topic" => Some(ExchangeKind::Topic),
+            "headers" => Some(ExchangeKind::Headers),
+            _ => None,
+        }
+    }
+
+    fn router(self) -> Box<dyn Router> {
+        match self {
+            ExchangeKind::Direct => Box::<direct::Direct>::default(),
+            ExchangeKind::Fanout => Box::<fanout::Fanout>::default(),
+            ExchangeKind::Topic => Box::<topic::Topic>::default(),
+            ExchangeKind::Headers => Box::<headers::Headers>::default(),
+        }
+    }
+}
+
+impl fmt::Display for ExchangeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ExchangeKind::Direct => "direct",
+            ExchangeKind::Fanout => "fanout",
+            ExchangeKind::Topic => "topic",
+            ExchangeKind::Headers => "headers",
+        })
+    }
+}
+
+/// An exchange and the bindings that start from it.
+pub(crate) struct Exchange {
+    pub name: Arc<str>,
+    pub kind: ExchangeKind,
+    pub durable: bool,
+    pub auto_delete: bool,
+    pub internal: bool,
+    pub arguments: FieldTable,
+    /// Where messages go that match no binding.
+    pub alternate: Option<Arc<str>>,
+    bindings: HashMap<BindingKey, Arc<Binding>>,
+    router: Box<dyn Router>,
+}
+
+impl Exchange {
+    pub fn new(name: Arc<str>, options: ExchangeOptions) -> Self {
+        Exchange {
+            name,
+            kind: options.kind,
+            durable: options.durable,
+            auto_delete: options.auto_delete,
+            internal: options.internal,
+            alternate: options.alternate(),
+            arguments: options.arguments,
+            bindings: HashMap::new(),
+            router: options.kind.router(),
+        }
+    }
+
+    /// Adds a binding; false if the same one is there already.
+    pub fn bind(&mut self, key: BindingKey, binding: Binding) -> bool {
+        if self.bindings.contains_key(&key) {
+            return false;
+        }
+        let binding = Arc::new(binding);
+        self.router.add(&binding);
+        self.bindings.insert(key, binding);
+        true
+    }
+
+    /// Removes a binding; false if it is not there.
+    pub fn unbind(&mut self, key: &BindingKey) -> bool {
+        match self.bindings.remove(key) {
+            Some(binding) => {
+                self.router.remove(&binding);
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub fn has_bindings(&self) -> bool {
+        !self.bindings.is_empty()
+    }
+
+    /// Takes all bindings out, for an exchange that goes.
+    pub fn take_bindings(&mut self) -> Vec<BindingKey> {
+        self.router = self.kind.router();
+        self.bindings.drain().map(|(key, _)| key).collect()
+    }
+
+    pub fn route<'r>(
+        &'r self,
+        routing_key: &[u8],
+        headers: Option<Table<'_>>,
+        visit: Visit<'_, 'r>,
+    ) {
+        self.router.route(routing_key, headers, visit);
+    }
+}

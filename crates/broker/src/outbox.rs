@@ -1,0 +1,157 @@
+//! The outbox: what a connection still has to send, pushed by queues and drained by the
+//! connection's own task.
+//!
+//! Guarded by one mutex that is the last in the lock order. The owner is woken only when the
+//! outbox goes from empty to non-empty. It is bounded: a consumer whose outbox is full is stalled,
+//! its messages stay in the queue, and it is resumed when the owner has drained.
+
+use std::task::Waker;
+
+use parking_lot::{Mutex, MutexGuard};
+use store::Message;
+
+use crate::queue::{LeaseId, QueueSeq};
+
+/// Messages that an outbox holds at most.
+const MAX_DELIVERIES: usize = 2_048;
+/// Bytes after which an outbox takes no further message.
+const MAX_BYTES: usize = 512 * 1024;
+
+/// What the connection calls one of its consumers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConsumerHandle(pub u32);
+
+/// Where a delivered message comes from, should it have to go back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Out on a lease.
+    Leased(LeaseId),
+    /// Taken for good (no-ack); its place in the queue.
+    Taken(QueueSeq),
+}
+
+/// A message on its way to a consumer.
+#[derive(Debug)]
+pub struct Delivery {
+    /// The message.
+    pub message: Message,
+    /// Where it came from.
+    pub origin: Origin,
+    /// The consumer it goes to.
+    pub consumer: ConsumerHandle,
+    /// It was out for delivery before.
+    pub redelivered: bool,
+}
+
+/// Something to send.
+#[derive(Debug)]
+pub enum Outgoing {
+    /// A message.
+    Delivery(Delivery),
+    /// The consumer's queue has gone.
+    Cancelled(ConsumerHandle),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    items: Vec<Outgoing>,
+    bytes: usize,
+    /// Consumers that had to leave messages in their queues.
+    stalled: Vec<ConsumerHandle>,
+    waker: Option<Waker>,
+}
+
+/// A connection's outbox.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    state: Mutex<State>,
+}
+
+impl Outbox {
+    /// Sets whom to wake, and wakes at once if something is waiting.
+    pub fn register(&self, waker: &Waker) {
+        let mut state = self.state.lock();
+        match &mut state.waker {
+            Some(current) => current.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+    }
+
+    /// Wakes the owner for something that is not in the outbox: shutdown, an alarm.
+    pub fn wake(&self) {
+        let waker = self.state.lock().waker.clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Swaps everything that is waiting for the caller's (empty) buffers.
+    #[inline]
+    pub fn drain(&self, items: &mut Vec<Outgoing>, stalled: &mut Vec<ConsumerHandle>) {
+        debug_assert!(items.is_empty() && stalled.is_empty());
+        let mut state = self.state.lock();
+        std::mem::swap(&mut state.items, items);
+        if !state.stalled.is_empty() {
+            std::mem::swap(&mut state.stalled, stalled);
+        }
+        state.bytes = 0;
+    }
+
+    /// Takes out the deliveries of some consumers, which will not be sent.
+    pub fn withdraw(&self, mut of: impl FnMut(ConsumerHandle) -> bool) -> Vec<Delivery> {
+        let mut state = self.state.lock();
+        let mut withdrawn = Vec::new();
+        let items = std::mem::take(&mut state.items);
+        for item in items {
+            match item {
+                Outgoing::Delivery(delivery) if of(delivery.consumer) => withdrawn.push(delivery),
+                Outgoing::Cancelled(handle) if of(handle) => {}
+                other => state.items.push(other),
+            }
+        }
+        state.stalled.retain(|handle| !of(*handle));
+        withdrawn
+    }
+
+    pub(crate) fn push_cancelled(&self, handle: ConsumerHandle) -> Option<Waker> {
+        let mut guard = self.lock();
+        guard.state.items.push(Outgoing::Cancelled(handle));
+        guard.release()
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> OutboxGuard<'_> {
+        let state = self.state.lock();
+        OutboxGuard { was_empty: state.items.is_empty(), state }
+    }
+}
+
+/// An outbox that is being filled.
+pub(crate) struct OutboxGuard<'a> {
+    state: MutexGuard<'a, State>,
+    was_empty: bool,
+}
+
+impl OutboxGuard<'_> {
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.state.items.len() < MAX_DELIVERIES && self.state.bytes < MAX_BYTES
+    }
+
+    #[inline]
+    pub fn push(&mut self, delivery: Delivery) {
+        self.state.bytes += delivery.message.stored_len();
+        self.state.items.push(Outgoing::Delivery(delivery));
+    }
+
+    /// Notes a consumer to be resumed when the outbox has been drained.
+    pub fn stall(&mut self, handle: ConsumerHandle) {
+        self.state.stalled.push(handle);
+    }
+
+    /// Releases the lock; returns whom to wake, if the outbox was empty and no longer is.
+    #[inline]
+    pub fn release(self) -> Option<Waker> {
+        if self.was_empty && !self.state.items.is_empty() { self.state.waker.clone() } else { None }
+    }
+}

@@ -1,0 +1,265 @@
+//! Publishing: from a message's head to its queues, one lock of a queue per run of messages.
+//!
+//! Each connection owns one publisher, so nothing here is shared. Routes are kept until the
+//! topology's generation changes. Consecutive messages of one route form a run, which is handed to
+//! its queues when the route changes, the run is long enough, or the owner flushes: before it
+//! does anything whose order against the publishes a client could see.
+
+use std::sync::Arc;
+
+use ahash::HashMap;
+use amqp::{FieldValue, PropertySummary, Table, Value};
+use smallvec::SmallVec;
+use store::Message;
+
+use crate::access::Operation;
+use crate::error::{Error, Resource};
+use crate::queue::MAX_PER_HOLD;
+use crate::routing::{Route, route};
+use crate::session::Session;
+
+/// Bytes after which a run is handed over.
+const MAX_RUN_BYTES: usize = 64 * 1024;
+/// Routes that are kept; when there are more, all are dropped.
+const MAX_ROUTES: usize = 4_096;
+const CC: &str = "CC";
+const BCC: &str = "BCC";
+
+/// What decides where a message goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Publish<'a> {
+    /// Exchange name, as on the wire.
+    pub exchange: &'a [u8],
+    /// Routing key.
+    pub routing_key: &'a [u8],
+    /// What the properties say.
+    pub properties: &'a PropertySummary<'a>,
+}
+
+/// Where a message goes, and whether its headers must lose their BCC.
+#[derive(Debug)]
+pub struct PublishOutcome {
+    /// The queues; none = unroutable.
+    pub route: Arc<Route>,
+    /// The headers hold BCC, which consumers must not see.
+    pub has_bcc: bool,
+}
+
+/// A connection's publisher.
+#[derive(Debug, Default)]
+pub struct Publisher {
+    generation: u64,
+    /// Key: length of the exchange's name, the name, the routing key.
+    routes: HashMap<Box<[u8]>, Arc<Route>>,
+    /// The key of the route that was used last.
+    last_key: Vec<u8>,
+    last: Option<Arc<Route>>,
+    run: Vec<Message>,
+    run_route: Option<Arc<Route>>,
+    run_bytes: usize,
+}
+
+impl Publisher {
+    /// Finds a message's queues. Errors are those of basic.publish.
+    #[inline]
+    pub fn route(
+        &mut self,
+        session: &Session,
+        publish: &Publish<'_>,
+    ) -> Result<PublishOutcome, Error> {
+        let generation = session.vhost.generation();
+        if generation != self.generation {
+            self.routes.clear();
+            self.last = None;
+            self.generation = generation;
+        }
+        let properties = publish.properties;
+        if let Some(user_id) = properties.user_id {
+            check_user_id(session, user_id.as_bytes())?;
+        }
+        if let Some(expiration) = properties.expiration {
+            check_expiration(expiration.as_bytes())?;
+        }
+        if let Some(headers) = properties.headers {
+            return self.route_by_headers(session, publish, headers);
+        }
+        if let Some(last) = &self.last
+            && self.last_key_is(publish)
+        {
+            return Ok(PublishOutcome { route: last.clone(), has_bcc: false });
+        }
+        let route = self.look_up(session, publish, None)?;
+        Ok(PublishOutcome { route, has_bcc: false })
+    }
+
+    #[inline]
+    fn last_key_is(&self, publish: &Publish<'_>) -> bool {
+        let (exchange, key) = (publish.exchange, publish.routing_key);
+        self.last_key.len() == 1 + exchange.len() + key.len()
+            && usize::from(self.last_key[0]) == exchange.len()
+            && self.last_key[1..=exchange.len()] == *exchange
+            && self.last_key[1 + exchange.len()..] == *key
+    }
+
+    /// Headers may add routing keys (CC, BCC), and decide in headers exchanges.
+    fn route_by_headers(
+        &mut self,
+        session: &Session,
+        publish: &Publish<'_>,
+        headers: Table<'_>,
+    ) -> Result<PublishOutcome, Error> {
+        let mut keys: SmallVec<[&[u8]; 4]> = SmallVec::from_slice(&[publish.routing_key]);
+        let has_cc = collect_keys(headers, CC, &mut keys)?;
+        let has_bcc = collect_keys(headers, BCC, &mut keys)?;
+        let route = if has_cc || has_bcc {
+            Arc::new(find(session, publish.exchange, &keys, Some(headers))?)
+        } else {
+            self.look_up(session, publish, Some(headers))?
+        };
+        Ok(PublishOutcome { route, has_bcc })
+    }
+
+    fn look_up(
+        &mut self,
+        session: &Session,
+        publish: &Publish<'_>,
+        headers: Option<Table<'_>>,
+    ) -> Result<Arc<Route>, Error> {
+        self.last_key.clear();
+        // Short strings are at most 255 bytes.
+        self.last_key.push(publish.exchange.len() as u8);
+        self.last_key.extend_from_slice(publish.exchange);
+        self.last_key.extend_from_slice(publish.routing_key);
+        if let Some(route) = self.routes.get(&*self.last_key) {
+            self.last = Some(route.clone());
+            return Ok(route.clone());
+        }
+        self.last = None;
+        let route = Arc::new(find(session, publish.exchange, &[publish.routing_key], headers)?);
+        if route.reusable {
+            if self.routes.len() >= MAX_ROUTES {
+                self.routes.clear();
+            }
+            self.routes.insert(self.last_key.as_slice().into(), route.clone());
+            self.last = Some(route.clone());
+        }
+        Ok(route)
+    }
+
+    /// Adds a message to the run of its route.
+    #[inline]
+    pub fn push(&mut self, route: Arc<Route>, message: Message) {
+        let same = self.run_route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
+        if !same {
+            self.flush();
+            self.run_route = Some(route);
+        }
+        self.run_bytes += message.stored_len();
+        self.run.push(message);
+        if self.run.len() >= MAX_PER_HOLD || self.run_bytes >= MAX_RUN_BYTES {
+            self.flush();
+        }
+    }
+
+    /// Hands the run to its queues.
+    #[inline]
+    pub fn flush(&mut self) {
+        if self.run.is_empty() {
+            return;
+        }
+        self.run_bytes = 0;
+        let Some(route) = &self.run_route else { return };
+        if let Some((last, others)) = route.queues.split_last() {
+            for queue in others {
+                queue.publish(self.run.iter().cloned());
+            }
+            last.publish(self.run.drain(..));
+        }
+        self.run.clear();
+    }
+
+    /// Gives back memory that an idle connection does not need.
+    pub fn shrink(&mut self) {
+        self.flush();
+        self.run = Vec::new();
+        self.run_route = None;
+    }
+}
+
+/// Finds queues in the topology; checks that the exchange exists and may be published to.
+fn find(
+    session: &Session,
+    exchange: &[u8],
+    routing_keys: &[&[u8]],
+    headers: Option<Table<'_>>,
+) -> Result<Route, Error> {
+    let vhost = &session.vhost;
+    let name = std::str::from_utf8(exchange).map_err(|_| {
+        let name = String::from_utf8_lossy(exchange);
+        Error::not_found(Resource::exchange(&name, &vhost.name))
+    })?;
+    let resource = Resource::exchange(name, &vhost.name);
+    session.permit(Operation::Write, resource)?;
+    let topology = vhost.read();
+    match topology.exchanges.get(name) {
+        None => Err(Error::not_found(resource)),
+        Some(exchange) if exchange.internal => {
+            Err(Error::refused(format!("cannot publish to internal {resource}")))
+        }
+        Some(_) => Ok(route(&topology, name, routing_keys, headers)),
+    }
+}
+
+fn collect_keys<'a>(
+    headers: Table<'a>,
+    header: &str,
+    keys: &mut SmallVec<[&'a [u8]; 4]>,
+) -> Result<bool, Error> {
+    let Some(value) = headers.get(header) else { return Ok(false) };
+    let Value::Array(items) = value else {
+        let given = value_type(value);
+        return Err(Error::precondition(format!(
+            "unexpected type '{given}' of header '{header}': expected array of longstr"
+        )));
+    };
+    for item in items.iter() {
+        if let Value::LongStr(key) = item? {
+            keys.push(key);
+        }
+    }
+    Ok(true)
+}
+
+fn value_type(value: Value<'_>) -> &'static str {
+    let owned = match value {
+        Value::LongStr(_) => FieldValue::LongStr(Vec::new()),
+        Value::Bool(v) => FieldValue::Bool(v),
+        Value::I32(v) => FieldValue::I32(v),
+        Value::I64(v) => FieldValue::I64(v),
+        _ => FieldValue::Void,
+    };
+    crate::arguments::type_name(&owned)
+}
+
+fn check_user_id(session: &Session, user_id: &[u8]) -> Result<(), Error> {
+    let user = &session.user;
+    if user_id == user.name.as_bytes() || user.is_impersonator() {
+        return Ok(());
+    }
+    let user_id = String::from_utf8_lossy(user_id);
+    let name = &user.name;
+    Err(Error::precondition(format!(
+        "user_id property set to '{user_id}' but authenticated user was '{name}'"
+    )))
+}
+
+fn check_expiration(expiration: &[u8]) -> Result<(), Error> {
+    let text = String::from_utf8_lossy(expiration);
+    let problem = match text.parse::<i64>() {
+        Ok(0..=315_360_000_000) => return Ok(()),
+        Ok(number @ ..0) => format!("{{value_negative,{number}}}"),
+        Ok(number) => format!("{{value_too_large,{number}}}"),
+        Err(_) => "no_integer".to_owned(),
+    };
+    Err(Error::precondition(format!("invalid expiration '{text}': {problem}")))
+}

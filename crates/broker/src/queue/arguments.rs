@@ -1,0 +1,216 @@
+//! The `x-` arguments of queues: which are known, and which values they take.
+
+use amqp::{FieldTable, FieldValue};
+
+use crate::arguments::{assert_equivalent, type_name};
+use crate::error::{Error, Resource};
+
+const QUEUE_TYPE: &str = "x-queue-type";
+/// Ten years in milliseconds: the longest that RabbitMQ lets a timer run.
+const MAX_EXPIRY: i64 = 315_360_000_000;
+
+/// What values an argument takes.
+enum Kind {
+    /// A whole number in this range; the texts for below and above.
+    Number { zero: bool, max: Option<(i64, &'static str)> },
+    /// A flag.
+    Flag,
+    /// Text, one of these.
+    OneOf(&'static [&'static str], fn(&str) -> String),
+    /// Any text.
+    Text,
+    /// An exchange's name; RabbitMQ words a wrong type of it otherwise.
+    ExchangeName,
+    /// Text, given together with another argument.
+    TextWith(&'static str, &'static str),
+    /// Exactly this number.
+    Exactly(i64, fn(&str) -> String),
+}
+
+/// An argument that declarations compare.
+pub(super) struct Argument {
+    pub name: &'static str,
+    kind: Kind,
+    /// RabbitMQ's queue types that take it: classic, quorum, stream.
+    types: [bool; 3],
+}
+
+const fn argument(name: &'static str, kind: Kind, types: [bool; 3]) -> Argument {
+    Argument { name, kind, types }
+}
+
+const ALL: [bool; 3] = [true, true, true];
+const NOT_STREAM: [bool; 3] = [true, true, false];
+const CLASSIC: [bool; 3] = [true, false, false];
+const QUORUM: [bool; 3] = [false, true, false];
+const STREAM: [bool; 3] = [false, false, true];
+
+/// Every argument that is compared on redeclaration, in the order of comparison.
+pub(super) const KNOWN: &[Argument] = &[
+    argument("x-expires", Kind::Number { zero: false, max: Some((MAX_EXPIRY, "value_too_large")) }, NOT_STREAM),
+    argument("x-message-ttl", Kind::Number { zero: true, max: Some((MAX_EXPIRY, "value_too_large")) }, NOT_STREAM),
+    argument("x-dead-letter-exchange", Kind::ExchangeName, NOT_STREAM),
+    argument(
+        "x-dead-letter-routing-key",
+        Kind::TextWith("x-dead-letter-exchange", "routing_key_but_no_dlx_defined"),
+        NOT_STREAM,
+    ),
+    argument(
+        "x-dead-letter-strategy",
+        Kind::OneOf(&["at-most-once", "at-least-once"], |_| "invalid_dlx_strategy".to_owned()),
+        QUORUM,
+    ),
+    argument("x-max-length", Kind::Number { zero: true, max: None }, NOT_STREAM),
+    argument("x-max-length-bytes", Kind::Number { zero: true, max: None }, ALL),
+    argument("x-max-in-memory-length", Kind::Number { zero: true, max: None }, QUORUM),
+    argument("x-max-in-memory-bytes", Kind::Number { zero: true, max: None }, QUORUM),
+    argument("x-max-priority", Kind::Number { zero: true, max: Some((255, "max_value_exceeded")) }, CLASSIC),
+    argument(
+        "x-overflow",
+        Kind::OneOf(
+            &["drop-head", "reject-publish", "reject-publish-dlx"],
+            |_| "invalid_overflow".to_owned(),
+        ),
+        NOT_STREAM,
+    ),
+    argument(
+        "x-queue-mode",
+        Kind::OneOf(&["default", "lazy"], |mode| format!("\"unsupported queue mode '{mode}'\"")),
+        CLASSIC,
+    ),
+    argument(
+        "x-queue-version",
+        Kind::Exactly(2, |version| format!("\"unsupported queue version '{version}'\"")),
+        CLASSIC,
+    ),
+    argument("x-single-active-consumer", Kind::Flag, NOT_STREAM),
+    argument("x-delivery-limit", Kind::Number { zero: true, max: None }, QUORUM),
+    argument("x-consumer-timeout", Kind::Number { zero: false, max: None }, NOT_STREAM),
+    argument("x-quorum-initial-group-size", Kind::Number { zero: false, max: None }, QUORUM),
+    argument("x-max-age", Kind::Text, STREAM),
+    argument("x-stream-max-segment-size-bytes", Kind::Number { zero: true, max: None }, STREAM),
+    argument("x-stream-filter-size-bytes", Kind::Number { zero: true, max: None }, STREAM),
+    argument("x-initial-cluster-size", Kind::Number { zero: false, max: None }, STREAM),
+    argument("x-queue-leader-locator", Kind::Text, ALL),
+    argument("x-queue-master-locator", Kind::Text, CLASSIC),
+];
+
+/// RabbitMQ's name for a queue type and its place in [`Argument::types`].
+fn queue_type(arguments: &FieldTable, resource: Resource<'_>) -> Result<(usize, &'static str), Error> {
+    let Some(value) = arguments.get(QUEUE_TYPE) else { return Ok((0, "rabbit_classic_queue")) };
+    let FieldValue::LongStr(name) = value else {
+        return Err(unacceptable_type(QUEUE_TYPE, resource, value));
+    };
+    match name.as_slice() {
+        b"classic" => Ok((0, "rabbit_classic_queue")),
+        b"quorum" => Ok((1, "rabbit_quorum_queue")),
+        b"stream" => Ok((2, "rabbit_stream_queue")),
+        other => {
+            let other = String::from_utf8_lossy(other);
+            Err(invalid(QUEUE_TYPE, resource, &format!("\"unsupported queue type '{other}'\"")))
+        }
+    }
+}
+
+/// Checks all arguments of a new queue.
+pub(super) fn validate(arguments: &FieldTable, resource: Resource<'_>) -> Result<(), Error> {
+    let (index, type_module) = queue_type(arguments, resource)?;
+    for argument in KNOWN {
+        let Some(value) = arguments.get(argument.name) else { continue };
+        if !argument.types[index] {
+            let name = argument.name;
+            return Err(Error::precondition(format!(
+                "invalid arg '{name}' for {resource} of queue type {type_module}"
+            )));
+        }
+        argument.validate(value, arguments, resource)?;
+    }
+    Ok(())
+}
+
+/// The queue type counts as `classic` where it is absent.
+pub(super) fn assert_same_type(
+    resource: Resource<'_>,
+    received: &FieldTable,
+    current: &FieldTable,
+) -> Result<(), Error> {
+    let type_of = |arguments: &FieldTable| queue_type(arguments, resource).map(|(index, _)| index);
+    if type_of(received)? == type_of(current)? {
+        return Ok(());
+    }
+    assert_equivalent(QUEUE_TYPE, resource, received, current)
+}
+
+impl Argument {
+    fn validate(
+        &self,
+        value: &FieldValue,
+        all: &FieldTable,
+        resource: Resource<'_>,
+    ) -> Result<(), Error> {
+        let name = self.name;
+        match &self.kind {
+            Kind::Number { zero, max } => {
+                let number = self.number(value, resource)?;
+                let wrong = match number {
+                    i64::MIN..0 => "value_negative",
+                    0 if !zero => "value_zero",
+                    _ => match max {
+                        Some((max, text)) if number > *max => text,
+                        _ => return Ok(()),
+                    },
+                };
+                Err(invalid(name, resource, &format!("{{{wrong},{number}}}")))
+            }
+            Kind::Exactly(wanted, text) => match self.number(value, resource)? {
+                number if number == *wanted || number == 1 => Ok(()),
+                number => Err(invalid(name, resource, &text(&number.to_string()))),
+            },
+            Kind::Flag => match value {
+                FieldValue::Bool(_) => Ok(()),
+                _ => Err(unacceptable_type(name, resource, value)),
+            },
+            Kind::OneOf(values, text) => {
+                let given = self.text(value, resource)?;
+                let known = values.iter().any(|value| *value == given);
+                if known { Ok(()) } else { Err(invalid(name, resource, &text(&given))) }
+            }
+            Kind::Text => self.text(value, resource).map(drop),
+            Kind::ExchangeName => match value {
+                FieldValue::LongStr(_) => Ok(()),
+                _ => Err(Error::precondition(format!(
+                    "invalid type '{}' for arg '{name}' in {resource}",
+                    type_name(value)
+                ))),
+            },
+            Kind::TextWith(other, text) => {
+                if all.get(other).is_none() {
+                    return Err(invalid(name, resource, text));
+                }
+                self.text(value, resource).map(drop)
+            }
+        }
+    }
+
+    fn number(&self, value: &FieldValue, resource: Resource<'_>) -> Result<i64, Error> {
+        value.as_i64().ok_or_else(|| {
+            let text = format!("\"expected integer, got {}\"", type_name(value));
+            invalid(self.name, resource, &text)
+        })
+    }
+
+    fn text(&self, value: &FieldValue, resource: Resource<'_>) -> Result<String, Error> {
+        match value {
+            FieldValue::LongStr(text) => Ok(String::from_utf8_lossy(text).into_owned()),
+            _ => Err(unacceptable_type(self.name, resource, value)),
+        }
+    }
+}
+
+fn invalid(name: &str, resource: Resource<'_>, text: &str) -> Error {
+    Error::precondition(format!("invalid arg '{name}' for {resource}: {text}"))
+}
+
+fn unacceptable_type(name: &str, resource: Resource<'_>, value: &FieldValue) -> Error {
+    invalid(name, resource, &format!("{{unacceptable_type,{}}}", type_name(value)))
+}

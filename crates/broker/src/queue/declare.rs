@@ -1,0 +1,45 @@
+//! Declaring queues: options, and what counts as the same queue.
+
+use amqp::FieldTable;
+
+use super::Queue;
+use super::arguments::{self, KNOWN};
+use crate::arguments::{assert_equivalent, assert_same_flag};
+use crate::error::{Error, Resource};
+use crate::name::ConnectionId;
+
+/// What a declaration asks for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QueueOptions {
+    /// Survives a restart.
+    pub durable: bool,
+    /// Goes when its last consumer goes.
+    pub auto_delete: bool,
+    /// The connection that alone may use it, and with which it goes.
+    pub exclusive: Option<ConnectionId>,
+    /// `x-…` arguments.
+    pub arguments: FieldTable,
+}
+
+impl QueueOptions {
+    /// Checks the arguments of a new queue.
+    pub(crate) fn validate(&self, resource: Resource<'_>) -> Result<(), Error> {
+        arguments::validate(&self.arguments, resource)
+    }
+}
+
+impl Queue {
+    /// Checks that a declaration asks for what is there.
+    pub(crate) fn assert_equivalent(&self, options: &QueueOptions) -> Result<(), Error> {
+        let resource = self.resource();
+        if options.exclusive != self.exclusive_owner {
+            return Err(Error::locked(resource));
+        }
+        assert_same_flag("durable", resource, options.durable, self.durable)?;
+        assert_same_flag("auto_delete", resource, options.auto_delete, self.auto_delete)?;
+        arguments::assert_same_type(resource, &options.arguments, &self.arguments)?;
+        KNOWN.iter().try_for_each(|argument| {
+            assert_equivalent(argument.name, resource, &options.arguments, &self.arguments)
+        })
+    }
+}

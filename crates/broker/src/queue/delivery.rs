@@ -1,0 +1,143 @@
+//! From ready to consumers: the hand-off, and basic.get.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use smallvec::SmallVec;
+use store::Message;
+
+use super::consumers::{ConsumerId, ConsumerOptions};
+use super::leases::LeaseId;
+use super::{MAX_PER_HOLD, Queue, State};
+use crate::error::Error;
+use crate::outbox::{Delivery, Origin};
+
+/// Connections to wake once locks are released.
+#[derive(Debug, Default)]
+pub struct Wakes(SmallVec<[Waker; 2]>);
+
+impl Wakes {
+    #[inline]
+    pub(crate) fn add(&mut self, waker: Option<Waker>) {
+        self.0.extend(waker);
+    }
+
+    /// Wakes them.
+    #[inline]
+    pub(crate) fn wake(self) {
+        self.0.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// What basic.get found.
+#[derive(Debug)]
+pub struct Got {
+    /// The message.
+    pub message: Message,
+    /// The lease to settle; `None` for no-ack.
+    pub lease: Option<LeaseId>,
+    /// It was out for delivery before.
+    pub redelivered: bool,
+    /// Messages still ready.
+    pub remaining: usize,
+}
+
+impl Queue {
+    /// Adds a consumer and hands it what it has credit for. Fails with 403 where an exclusive
+    /// consumer is in the way, 404 where the queue has just gone.
+    pub(crate) fn add_consumer(
+        self: &Arc<Self>,
+        options: ConsumerOptions,
+    ) -> Result<ConsumerId, Error> {
+        let mut state = self.lock();
+        if state.deleted {
+            return Err(Error::not_found(self.resource()));
+        }
+        let others = state.consumers.len() > 0;
+        if state.consumers.exclusive || (options.exclusive && others) {
+            return Err(Error::refused(format!("{} in exclusive use", self.resource())));
+        }
+        Ok(state.consumers.add(options))
+    }
+
+    /// Removes a consumer; its leases stay out. True if it was the queue's last one.
+    pub(crate) fn remove_consumer(&self, id: ConsumerId) -> bool {
+        self.change(|state| state.consumers.remove(id).is_some() && state.consumers.len() == 0)
+    }
+
+    /// Hands out more to a consumer that may have credit or room again.
+    pub fn resume(&self, consumer: ConsumerId) {
+        self.change(|state| state.consumers.activate(consumer));
+    }
+
+    /// Takes the first ready message.
+    pub fn get(&self, no_ack: bool) -> Option<Got> {
+        let mut state = self.lock();
+        let entry = state.ready.entries.pop_front()?;
+        let lease = (!no_ack).then(|| state.leases.grant(&entry, None));
+        let remaining = state.ready.entries.len();
+        Some(Got { message: entry.message, lease, redelivered: entry.redelivered, remaining })
+    }
+}
+
+impl State {
+    /// Moves ready messages to consumers with credit.
+    ///
+    /// Returns true where it stopped because it had held the lock long enough, not for want of
+    /// messages or credit.
+    pub(crate) fn dispatch(&mut self, wakes: &mut Wakes) -> bool {
+        let mut budget = MAX_PER_HOLD;
+        while !self.ready.entries.is_empty() {
+            let Some((id, alone)) = self.consumers.front() else { return false };
+            if budget == 0 {
+                return true;
+            }
+            let wanted = if alone { budget.min(self.ready.entries.len()) } else { 1 };
+            let moved = self.hand_over(id, wanted, wakes);
+            if moved < wanted {
+                self.consumers.deactivate_front();
+            } else if !alone {
+                self.consumers.rotate();
+            }
+            budget -= moved;
+        }
+        false
+    }
+
+    /// Moves up to `wanted` messages to one consumer; fewer where its credit or room ends there.
+    fn hand_over(&mut self, id: ConsumerId, wanted: usize, wakes: &mut Wakes) -> usize {
+        let State { ready, leases, consumers, .. } = self;
+        let Some(consumer) = consumers.get_mut(id) else { return 0 };
+        let mut count = wanted.min(consumer.credit());
+        let no_ack = consumer.options.no_ack;
+        if !no_ack {
+            count = consumer.options.channel.acquire(count);
+        }
+        if count == 0 {
+            return 0;
+        }
+        let handle = consumer.options.handle;
+        let mut outbox = consumer.options.outbox.lock();
+        let mut moved = 0;
+        while moved < count && outbox.has_room() {
+            let Some(entry) = ready.entries.pop_front() else { break };
+            let origin = if no_ack {
+                Origin::Taken(entry.seq)
+            } else {
+                Origin::Leased(leases.grant(&entry, Some(id)))
+            };
+            let (message, redelivered) = (entry.message, entry.redelivered);
+            outbox.push(Delivery { message, origin, consumer: handle, redelivered });
+            moved += 1;
+        }
+        if moved < count {
+            outbox.stall(handle);
+        }
+        wakes.add(outbox.release());
+        if !no_ack {
+            consumer.outstanding += moved as u32;
+            consumer.options.channel.give_back(count - moved);
+        }
+        moved
+    }
+}

@@ -1,0 +1,100 @@
+//! Leases: messages that are out for delivery and come back unless they are settled.
+//!
+//! The one mechanism behind AMQP's unacknowledged messages; a lease without a consumer is a
+//! basic.get. A slab, so that both ends are O(1) and one lease that stays out costs nothing more.
+
+use slab::Slab;
+use store::Message;
+
+use super::State;
+use super::consumers::ConsumerId;
+use super::ready::{Entry, QueueSeq};
+use crate::outbox::{Delivery, Origin};
+
+/// A lease, unique in its queue while it is out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LeaseId(pub u32);
+
+/// How a lease ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done: the message is gone.
+    Acknowledge,
+    /// Refused: the message is gone, or dead-lettered.
+    Discard,
+    /// Back to its place, marked as redelivered.
+    Requeue,
+}
+
+#[derive(Debug)]
+struct Lease {
+    message: Message,
+    seq: QueueSeq,
+    consumer: Option<ConsumerId>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    out: Slab<Lease>,
+}
+
+impl Leases {
+    pub fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    #[inline]
+    pub fn grant(&mut self, entry: &Entry, consumer: Option<ConsumerId>) -> LeaseId {
+        let lease = Lease { message: entry.message.clone(), seq: entry.seq, consumer };
+        // A slab of 2³² leases would need more memory than any machine has.
+        LeaseId(self.out.insert(lease) as u32)
+    }
+}
+
+impl State {
+    /// Ends leases. Those that are not out are ignored: their queue was deleted meanwhile.
+    pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
+        let mut returned = Vec::new();
+        for id in leases {
+            let Some(lease) = self.leases.out.try_remove(id.0 as usize) else { continue };
+            if let Some(consumer) = lease.consumer {
+                self.consumers.release(consumer);
+            }
+            if outcome == Outcome::Requeue {
+                returned.push(Entry {
+                    message: lease.message,
+                    seq: lease.seq,
+                    redelivered: true,
+                });
+            }
+        }
+        if !returned.is_empty() {
+            self.ready.put_back(returned);
+        }
+    }
+
+    /// Puts back what no client has seen: not marked as redelivered unless it was before.
+    pub fn take_back(&mut self, unsent: impl Iterator<Item = Delivery>) {
+        if self.deleted {
+            return;
+        }
+        let mut returned = Vec::new();
+        for delivery in unsent {
+            let seq = match delivery.origin {
+                Origin::Taken(seq) => seq,
+                Origin::Leased(id) => match self.leases.out.try_remove(id.0 as usize) {
+                    Some(lease) => {
+                        if let Some(consumer) = lease.consumer {
+                            self.consumers.release(consumer);
+                        }
+                        lease.seq
+                    }
+                    None => continue,
+                },
+            };
+            let (message, redelivered) = (delivery.message, delivery.redelivered);
+            returned.push(Entry { message, seq, redelivered });
+        }
+        self.ready.put_back(returned);
+    }
+}

@@ -1,0 +1,372 @@
+//! A session: one user in one vhost, on one connection. Checks permissions and names, then acts.
+//!
+//! Every protocol server goes through here; the errors and their order are RabbitMQ's.
+
+use std::sync::Arc;
+
+use amqp::FieldTable;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::access::{Operation, Permissions, User};
+use crate::binding::{Binding, BindingKey, Destination};
+use crate::error::{Error, Resource};
+use crate::exchange::{Exchange, ExchangeOptions};
+use crate::name::ConnectionId;
+use crate::queue::{ConsumerId, ConsumerOptions, Got, Queue, QueueOptions};
+use crate::topology::Topology;
+use crate::vhost::VHost;
+
+/// One user in one vhost, on one connection.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Who it is.
+    pub user: Arc<User>,
+    /// Where it works.
+    pub vhost: Arc<VHost>,
+    /// The connection that exclusive queues belong to.
+    pub connection: ConnectionId,
+    permissions: Arc<Permissions>,
+}
+
+/// What queue.declare answers.
+#[derive(Debug)]
+pub struct Declared {
+    /// The queue.
+    pub queue: Arc<Queue>,
+    /// Messages ready.
+    pub messages: usize,
+    /// Consumers.
+    pub consumers: usize,
+}
+
+impl Declared {
+    fn new(queue: Arc<Queue>) -> Self {
+        let counts = queue.counts();
+        Declared { queue, messages: counts.ready, consumers: counts.consumers }
+    }
+}
+
+impl Session {
+    pub(crate) fn new(
+        user: Arc<User>,
+        vhost: Arc<VHost>,
+        permissions: Arc<Permissions>,
+        connection: ConnectionId,
+    ) -> Self {
+        Session { user, vhost, connection, permissions }
+    }
+
+    /// Fails with 403 unless the user may do that.
+    pub(crate) fn permit(&self, operation: Operation, resource: Resource<'_>) -> Result<(), Error> {
+        if self.permissions.permit(operation, resource.name) {
+            return Ok(());
+        }
+        let (operation, user) = (operation.name(), &self.user.name);
+        Err(Error::refused(format!("{operation} access to {resource} refused for user '{user}'")))
+    }
+
+    fn queue_resource<'a>(&'a self, name: &'a str) -> Resource<'a> {
+        Resource::queue(name, &self.vhost.name)
+    }
+
+    fn exchange_resource<'a>(&'a self, name: &'a str) -> Resource<'a> {
+        Resource::exchange(name, &self.vhost.name)
+    }
+
+    /// The queue of that name, unless it is another connection's.
+    pub fn queue(&self, name: &str) -> Result<Arc<Queue>, Error> {
+        let queue = self.vhost.queue(name);
+        let queue = queue.ok_or_else(|| Error::not_found(self.queue_resource(name)))?;
+        queue.check_owner(self.connection)?;
+        Ok(queue)
+    }
+
+    /// exchange.declare with `passive`.
+    pub fn check_exchange(&self, name: &str) -> Result<(), Error> {
+        refuse_default_exchange(name)?;
+        match self.vhost.read().exchanges.contains_key(name) {
+            true => Ok(()),
+            false => Err(Error::not_found(self.exchange_resource(name))),
+        }
+    }
+
+    /// exchange.declare. `only_type`: redeclaring compares the type alone (AMQP 0-8).
+    pub fn declare_exchange(
+        &self,
+        name: &str,
+        options: ExchangeOptions,
+        only_type: bool,
+    ) -> Result<(), Error> {
+        refuse_default_exchange(name)?;
+        let resource = self.exchange_resource(name);
+        self.permit(Operation::Configure, resource)?;
+        let vhost = &self.vhost.name;
+        if let Some(exchange) = self.vhost.read().exchanges.get(name) {
+            return exchange.assert_equivalent(&options, only_type, vhost);
+        }
+        refuse_reserved_name("exchange", name)?;
+        options.validate(resource)?;
+        if let Some(alternate) = options.arguments.get("alternate-exchange")
+            && let Some(alternate) = alternate.as_str()
+        {
+            self.permit(Operation::Read, resource)?;
+            self.permit(Operation::Write, self.exchange_resource(alternate))?;
+        }
+        self.vhost.change(|topology| match topology.exchanges.get(name) {
+            Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
+            None => {
+                let name: Arc<str> = name.into();
+                topology.exchanges.insert(name.clone(), Exchange::new(name, options));
+                Ok(())
+            }
+        })
+    }
+
+    /// exchange.delete; deleting what is not there is fine.
+    pub fn delete_exchange(&self, name: &str, if_unused: bool) -> Result<(), Error> {
+        refuse_default_exchange(name)?;
+        let resource = self.exchange_resource(name);
+        if name.starts_with("amq.") {
+            return Err(Error::refused(format!("deletion of system {resource} not allowed")));
+        }
+        self.permit(Operation::Configure, resource)?;
+        self.vhost.change(|topology| {
+            let Some(exchange) = topology.exchanges.get(name) else { return Ok(()) };
+            if if_unused && exchange.has_bindings() {
+                return Err(Error::precondition(format!("{resource} in use")));
+            }
+            let name = exchange.name.clone();
+            topology.remove_exchange(&name);
+            Ok(())
+        })
+    }
+
+    /// queue.declare with `passive`.
+    pub fn check_queue(&self, name: &str) -> Result<Declared, Error> {
+        self.queue(name).map(Declared::new)
+    }
+
+    /// queue.declare; an empty name gets one made up.
+    pub fn declare_queue(&self, name: &str, mut options: QueueOptions) -> Result<Declared, Error> {
+        // An exclusive queue ends with its connection, so it cannot survive a restart.
+        options.durable &= options.exclusive.is_none();
+        let generated;
+        let name = if name.is_empty() {
+            generated = generated_name("amq.gen-");
+            &generated
+        } else {
+            refuse_reserved_name("queue", name)?;
+            name
+        };
+        let resource = self.queue_resource(name);
+        self.permit(Operation::Configure, resource)?;
+        if let Some(queue) = self.vhost.queue(name) {
+            queue.check_owner(self.connection)?;
+            queue.assert_equivalent(&options)?;
+            return Ok(Declared::new(queue));
+        }
+        options.validate(resource)?;
+        if let Some(target) = options.arguments.get("x-dead-letter-exchange")
+            && let Some(target) = target.as_str()
+        {
+            self.permit(Operation::Read, resource)?;
+            self.permit(Operation::Write, self.exchange_resource(target))?;
+        }
+        let queue = self.vhost.change(|topology| match topology.queues.get(name) {
+            Some(queue) => {
+                queue.check_owner(self.connection)?;
+                queue.assert_equivalent(&options)?;
+                Ok::<_, Error>(queue.clone())
+            }
+            None => {
+                let name: Arc<str> = name.into();
+                let queue = Queue::new(name.clone(), self.vhost.name.clone(), options);
+                let queue = Arc::new(queue);
+                topology.queues.insert(name, queue.clone());
+                Ok(queue)
+            }
+        })?;
+        Ok(Declared::new(queue))
+    }
+
+    /// queue.delete; returns the messages that went with it. Deleting what is not there is fine.
+    pub fn delete_queue(
+        &self,
+        name: &str,
+        if_unused: bool,
+        if_empty: bool,
+    ) -> Result<usize, Error> {
+        self.permit(Operation::Configure, self.queue_resource(name))?;
+        let Some(queue) = self.vhost.queue(name) else { return Ok(0) };
+        queue.check_owner(self.connection)?;
+        // Closed under the topology's lock: nobody may find a queue that is closed already.
+        self.vhost.change(|topology| {
+            let dropped = queue.close(if_unused, if_empty)?;
+            topology.remove_queue(&queue);
+            Ok(dropped)
+        })
+    }
+
+    /// queue.purge; returns how many messages went.
+    pub fn purge_queue(&self, name: &str) -> Result<usize, Error> {
+        self.permit(Operation::Read, self.queue_resource(name))?;
+        self.queue(name).map(|queue| queue.purge())
+    }
+
+    /// queue.bind.
+    pub fn bind_queue(
+        &self,
+        queue: &str,
+        exchange: &str,
+        routing_key: &[u8],
+        arguments: FieldTable,
+    ) -> Result<(), Error> {
+        self.permit_binding(self.queue_resource(queue), exchange)?;
+        self.vhost.change(|topology| {
+            let source = self.source(topology, exchange, &arguments)?;
+            let found = topology.queues.get(queue).cloned();
+            let queue = found.ok_or_else(|| Error::not_found(self.queue_resource(queue)))?;
+            queue.check_owner(self.connection)?;
+            let destination = Destination::Queue(queue);
+            let routing_key = routing_key.into();
+            topology.bind(Binding { source, destination, routing_key, arguments });
+            Ok(())
+        })
+    }
+
+    /// queue.unbind; unbinding what is not bound is fine.
+    pub fn unbind_queue(
+        &self,
+        queue: &str,
+        exchange: &str,
+        routing_key: &[u8],
+        arguments: FieldTable,
+    ) -> Result<(), Error> {
+        self.permit_binding(self.queue_resource(queue), exchange)?;
+        self.vhost.change(|topology| {
+            let Some(queue) = topology.queues.get(queue).cloned() else { return Ok(()) };
+            queue.check_owner(self.connection)?;
+            let key = binding_key(exchange, Destination::Queue(queue), routing_key, arguments);
+            topology.unbind(&key);
+            Ok(())
+        })
+    }
+
+    /// exchange.bind.
+    pub fn bind_exchange(
+        &self,
+        destination: &str,
+        source: &str,
+        routing_key: &[u8],
+        arguments: FieldTable,
+    ) -> Result<(), Error> {
+        refuse_default_exchange(destination)?;
+        self.permit_binding(self.exchange_resource(destination), source)?;
+        self.vhost.change(|topology| {
+            let source = self.source(topology, source, &arguments)?;
+            let Some(destination) = topology.exchanges.get(destination) else {
+                return Err(Error::not_found(self.exchange_resource(destination)));
+            };
+            let destination = Destination::Exchange(destination.name.clone());
+            let routing_key = routing_key.into();
+            topology.bind(Binding { source, destination, routing_key, arguments });
+            Ok(())
+        })
+    }
+
+    /// exchange.unbind; unbinding what is not bound is fine.
+    pub fn unbind_exchange(
+        &self,
+        destination: &str,
+        source: &str,
+        routing_key: &[u8],
+        arguments: FieldTable,
+    ) -> Result<(), Error> {
+        refuse_default_exchange(destination)?;
+        self.permit_binding(self.exchange_resource(destination), source)?;
+        let destination = Destination::Exchange(destination.into());
+        let key = binding_key(source, destination, routing_key, arguments);
+        self.vhost.change(|topology| topology.unbind(&key));
+        Ok(())
+    }
+
+    /// basic.get.
+    pub fn get(&self, name: &str, no_ack: bool) -> Result<(Arc<Queue>, Option<Got>), Error> {
+        self.permit(Operation::Read, self.queue_resource(name))?;
+        let queue = self.queue(name)?;
+        let got = queue.get(no_ack);
+        Ok((queue, got))
+    }
+
+    /// basic.consume. Nothing is handed out before the first [`Queue::resume`].
+    pub fn consume(
+        &self,
+        name: &str,
+        options: ConsumerOptions,
+    ) -> Result<(Arc<Queue>, ConsumerId), Error> {
+        self.permit(Operation::Read, self.queue_resource(name))?;
+        let queue = self.queue(name)?;
+        let id = queue.add_consumer(options)?;
+        Ok((queue, id))
+    }
+
+    /// Ends a consumer, and the auto-delete queue that it was the last of.
+    pub fn cancel(&self, queue: &Arc<Queue>, consumer: ConsumerId) {
+        if queue.remove_consumer(consumer) && queue.auto_delete {
+            self.vhost.delete_queue(queue);
+        }
+    }
+
+    fn permit_binding(&self, destination: Resource<'_>, source: &str) -> Result<(), Error> {
+        refuse_default_exchange(source)?;
+        self.permit(Operation::Write, destination)?;
+        self.permit(Operation::Read, self.exchange_resource(source))
+    }
+
+    fn source(
+        &self,
+        topology: &Topology,
+        exchange: &str,
+        arguments: &FieldTable,
+    ) -> Result<Arc<str>, Error> {
+        let found = topology.exchanges.get(exchange);
+        let exchange =
+            found.ok_or_else(|| Error::not_found(self.exchange_resource(exchange)))?;
+        exchange.validate_binding(arguments)?;
+        Ok(exchange.name.clone())
+    }
+}
+
+/// A name that nobody can guess: the prefix and 22 characters.
+pub fn generated_name(prefix: &str) -> String {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).expect("the system has randomness");
+    format!("{prefix}{}", URL_SAFE_NO_PAD.encode(random))
+}
+
+fn binding_key(
+    source: &str,
+    destination: Destination,
+    routing_key: &[u8],
+    arguments: FieldTable,
+) -> BindingKey {
+    let routing_key = routing_key.into();
+    Binding { source: source.into(), destination, routing_key, arguments }.key()
+}
+
+fn refuse_default_exchange(name: &str) -> Result<(), Error> {
+    match name {
+        "" => Err(Error::refused("operation not permitted on the default exchange")),
+        _ => Ok(()),
+    }
+}
+
+fn refuse_reserved_name(kind: &str, name: &str) -> Result<(), Error> {
+    match name.starts_with("amq.") {
+        true => {
+            Err(Error::refused(format!("{kind} name '{name}' contains reserved prefix 'amq.*'")))
+        }
+        false => Ok(()),
+    }
+}

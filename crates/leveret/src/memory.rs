@@ -1,0 +1,74 @@
+//! The memory alarm: compares what the process uses with the watermark, a few times a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use broker::Broker;
+
+use crate::config::ResourceLimit;
+
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Watches until it is aborted. Where the system does not say what is used, there is no alarm.
+pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit) {
+    let Some(watermark) = watermark(limit) else {
+        tracing::warn!("cannot tell how much memory there is: no memory alarm");
+        return;
+    };
+    tracing::debug!(watermark_bytes = watermark, "watching memory");
+    let mut interval = tokio::time::interval(INTERVAL);
+    loop {
+        interval.tick().await;
+        let Some(used) = used() else { continue };
+        let ringing = used > watermark;
+        if broker.alarms.set_memory(ringing) {
+            match ringing {
+                true => tracing::warn!(
+                    used_bytes = used,
+                    watermark_bytes = watermark,
+                    "memory alarm: publishers are blocked until consumers have made room"
+                ),
+                false => tracing::info!(used_bytes = used, "memory alarm cleared"),
+            }
+            broker.connections.wake_all();
+        }
+    }
+}
+
+fn watermark(limit: ResourceLimit) -> Option<u64> {
+    match limit {
+        ResourceLimit::Absolute(bytes) => Some(bytes),
+        ResourceLimit::Relative(share) => Some((total()? as f64 * share) as u64),
+    }
+}
+
+/// Bytes of memory that this process may use: the machine's, or its control group's if less.
+fn total() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 = field(&machine, "MemTotal:")?.parse().ok()?;
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|limit| limit.trim().parse().ok());
+    Some(group.unwrap_or(u64::MAX).min(kib * 1_024))
+}
+
+/// Resident bytes of this process.
+fn used() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib: u64 = field(&status, "VmRSS:")?.parse().ok()?;
+    Some(kib * 1_024)
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_tells_memory() {
+        let (total, used) = (total().expect("a total"), used().expect("a use"));
+        assert!(used > 0 && used < total, "{used} of {total}");
+    }
+}

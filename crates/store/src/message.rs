@@ -1,0 +1,277 @@
+//! A message: one reference-counted allocation, laid out as it is stored.
+//!
+//! ```text
+//! 0  properties length   u32, little-endian
+//! 4  routing length      u16, little-endian: both short strings with their length octets
+//! 6  flags               bit 0: persistent
+//! 7  priority
+//! 8  exchange, routing key   short strings (length octet, bytes), as on the wire
+//!    properties              flags and values, as on the wire
+//!    body
+//! ```
+//!
+//! Exchange, routing key and properties keep their wire form, so a delivery is encoded by copying.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+const HEAD_LEN: usize = 8;
+const PERSISTENT: u8 = 1;
+
+/// Bodies up to this size are allocated in full when their header announces them. A larger one
+/// grows with what arrives, so that announcing a body costs the broker no more than sending it.
+const ALLOCATE_ON_ANNOUNCEMENT: usize = 1 << 20;
+
+/// What precedes a message's body.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageHead<'a> {
+    /// Name of the exchange that it was published to; at most 255 bytes.
+    pub exchange: &'a [u8],
+    /// Routing key; at most 255 bytes.
+    pub routing_key: &'a [u8],
+    /// Property flags and values, as on the wire.
+    pub properties: &'a [u8],
+    /// Delivery mode 2.
+    pub persistent: bool,
+    /// Priority property, 0 where absent.
+    pub priority: u8,
+}
+
+impl MessageHead<'_> {
+    fn len(&self) -> usize {
+        HEAD_LEN + 2 + self.exchange.len() + self.routing_key.len() + self.properties.len()
+    }
+}
+
+/// An immutable message. Cloning bumps a counter.
+#[derive(Clone)]
+pub struct Message(Arc<[u8]>);
+
+impl Message {
+    /// Lays out a message whose whole body is at hand.
+    pub fn new(head: &MessageHead<'_>, body: &[u8]) -> Message {
+        let mut builder = MessageBuilder::with_capacity(head, body.len(), body.len());
+        builder.append(body);
+        builder.assume_complete()
+    }
+
+    /// Both short strings with their length octets, as basic.deliver ends with.
+    #[inline]
+    pub fn routing(&self) -> &[u8] {
+        &self.0[HEAD_LEN..HEAD_LEN + self.routing_len()]
+    }
+
+    /// Exchange name.
+    #[inline]
+    pub fn exchange(&self) -> &[u8] {
+        let routing = self.routing();
+        &routing[1..1 + usize::from(routing[0])]
+    }
+
+    /// Routing key.
+    #[inline]
+    pub fn routing_key(&self) -> &[u8] {
+        let routing = self.routing();
+        &routing[2 + usize::from(routing[0])..]
+    }
+
+    /// Property flags and values.
+    #[inline]
+    pub fn properties(&self) -> &[u8] {
+        let start = HEAD_LEN + self.routing_len();
+        &self.0[start..start + self.properties_len()]
+    }
+
+    /// The body.
+    #[inline]
+    pub fn body(&self) -> &[u8] {
+        &self.0[HEAD_LEN + self.routing_len() + self.properties_len()..]
+    }
+
+    /// Properties and body in one slice, and the length of the first.
+    #[inline]
+    pub fn content(&self) -> (&[u8], usize) {
+        (&self.0[HEAD_LEN + self.routing_len()..], self.properties_len())
+    }
+
+    /// True for delivery mode 2.
+    #[inline]
+    pub fn is_persistent(&self) -> bool {
+        self.0[6] & PERSISTENT != 0
+    }
+
+    /// Priority property, 0 where absent.
+    #[inline]
+    pub fn priority(&self) -> u8 {
+        self.0[7]
+    }
+
+    /// Bytes of the stored form.
+    #[inline]
+    pub fn stored_len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn properties_len(&self) -> usize {
+        u32::from_le_bytes([self.0[0], self.0[1], self.0[2], self.0[3]]) as usize
+    }
+
+    #[inline]
+    fn routing_len(&self) -> usize {
+        usize::from(u16::from_le_bytes([self.0[4], self.0[5]]))
+    }
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Message")
+            .field("exchange", &String::from_utf8_lossy(self.exchange()))
+            .field("routing_key", &String::from_utf8_lossy(self.routing_key()))
+            .field("body_len", &self.body().len())
+            .finish()
+    }
+}
+
+/// A message whose body is still arriving.
+#[derive(Debug)]
+pub struct MessageBuilder {
+    buffer: Arc<[MaybeUninit<u8>]>,
+    /// Bytes of `buffer` that are written; all before this index are initialised.
+    filled: usize,
+    /// Length that the message will have.
+    target: usize,
+}
+
+impl MessageBuilder {
+    /// Starts a message whose header announced `body_size` bytes of body.
+    pub fn new(head: &MessageHead<'_>, body_size: usize) -> MessageBuilder {
+        Self::with_capacity(head, body_size, body_size.min(ALLOCATE_ON_ANNOUNCEMENT))
+    }
+
+    #[inline]
+    fn with_capacity(head: &MessageHead<'_>, body_size: usize, allocate: usize) -> Self {
+        debug_assert!(head.exchange.len() < 256 && head.routing_key.len() < 256);
+        let head_len = head.len();
+        let mut builder = MessageBuilder {
+            buffer: Arc::new_uninit_slice(head_len + allocate),
+            filled: 0,
+            target: head_len + body_size,
+        };
+        let [p0, p1, p2, p3] = (head.properties.len() as u32).to_le_bytes();
+        let routing_len = 2 + head.exchange.len() + head.routing_key.len();
+        let [r0, r1] = (routing_len as u16).to_le_bytes();
+        let flags = if head.persistent { PERSISTENT } else { 0 };
+        builder.write(&[
+            &[p0, p1, p2, p3, r0, r1, flags, head.priority, head.exchange.len() as u8],
+            head.exchange,
+            &[head.routing_key.len() as u8],
+            head.routing_key,
+            head.properties,
+        ]);
+        builder
+    }
+
+    /// Bytes of body that are still missing.
+    pub fn missing(&self) -> usize {
+        self.target - self.filled
+    }
+
+    /// Appends a part of the body.
+    ///
+    /// # Panics
+    /// If it is longer than [`MessageBuilder::missing`]; the caller answers that to the peer.
+    #[inline]
+    pub fn append(&mut self, part: &[u8]) {
+        assert!(part.len() <= self.missing(), "body longer than announced");
+        if self.buffer.len() - self.filled < part.len() {
+            self.grow(part.len());
+        }
+        self.write(&[part]);
+    }
+
+    /// The message, once its body is complete.
+    pub fn finish(self) -> Result<Message, MessageBuilder> {
+        if self.missing() > 0 { Err(self) } else { Ok(self.assume_complete()) }
+    }
+
+    #[inline]
+    fn assume_complete(self) -> Message {
+        assert!(self.filled == self.target && self.buffer.len() == self.target);
+        // SAFETY: `filled` bytes are initialised, and that is the buffer's whole length.
+        Message(unsafe { self.buffer.assume_init() })
+    }
+
+    #[inline]
+    fn write(&mut self, parts: &[&[u8]]) {
+        let buffer = Arc::get_mut(&mut self.buffer).expect("not shared before it is finished");
+        for part in parts {
+            buffer[self.filled..self.filled + part.len()].write_copy_of_slice(part);
+            self.filled += part.len();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, needed: usize) {
+        let wanted = (self.buffer.len() * 2).max(self.filled + needed).min(self.target);
+        let mut larger = Arc::new_uninit_slice(wanted);
+        let fresh = Arc::get_mut(&mut larger).expect("just made");
+        fresh[..self.filled].copy_from_slice(&self.buffer[..self.filled]);
+        self.buffer = larger;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn parts_come_out_as_they_went_in(
+            exchange in prop::collection::vec(any::<u8>(), 0..=255),
+            routing_key in prop::collection::vec(any::<u8>(), 0..=255),
+            properties in prop::collection::vec(any::<u8>(), 2..600),
+            body in prop::collection::vec(any::<u8>(), 0..4_000),
+            persistent in any::<bool>(),
+            priority in any::<u8>(),
+            part in 1usize..700,
+        ) {
+            let head = MessageHead {
+                exchange: &exchange,
+                routing_key: &routing_key,
+                properties: &properties,
+                persistent,
+                priority,
+            };
+            let mut builder = MessageBuilder::with_capacity(&head, body.len(), 10.min(body.len()));
+            body.chunks(part).for_each(|chunk| builder.append(chunk));
+            for message in [Message::new(&head, &body), builder.finish().expect("complete")] {
+                prop_assert_eq!(message.exchange(), &exchange[..]);
+                prop_assert_eq!(message.routing_key(), &routing_key[..]);
+                prop_assert_eq!(message.properties(), &properties[..]);
+                prop_assert_eq!(message.body(), &body[..]);
+                prop_assert_eq!(message.is_persistent(), persistent);
+                prop_assert_eq!(message.priority(), priority);
+            }
+        }
+    }
+
+    #[test]
+    fn unfinished_message_comes_back() {
+        let head = MessageHead {
+            exchange: b"x",
+            routing_key: b"k",
+            properties: &[0, 0],
+            persistent: false,
+            priority: 0,
+        };
+        let mut builder = MessageBuilder::new(&head, 3);
+        builder.append(b"ab");
+        let mut builder = builder.finish().expect_err("one byte is missing");
+        assert_eq!(builder.missing(), 1);
+        builder.append(b"c");
+        assert_eq!(builder.finish().expect("complete").body(), b"abc");
+    }
+}
