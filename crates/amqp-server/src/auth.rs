@@ -32,10 +32,9 @@ pub(crate) fn credentials<'a>(
     }
 }
 
-/// `[authorization identity] NUL name NUL password`
+/// `NUL name NUL password`; acting for another identity is not offered.
 fn plain(response: &[u8]) -> Option<Credentials<'_>> {
-    let mut parts = response.splitn(3, |byte| *byte == 0);
-    let _authorization_identity = parts.next()?;
+    let mut parts = response.strip_prefix(&[0])?.splitn(2, |byte| *byte == 0);
     let user = std::str::from_utf8(parts.next()?).ok()?;
     Some(Credentials { user, password: parts.next()? })
 }
@@ -56,6 +55,7 @@ mod tests {
     fn plain_takes_the_parts_between_nuls() {
         let found = credentials(b"PLAIN", b"\0guest\0se\0cret").ok().expect("well-formed");
         assert_eq!((found.user, found.password), ("guest", &b"se\0cret"[..]));
+        assert!(credentials(b"PLAIN", b"other\0guest\0guest").is_err());
         assert!(credentials(b"PLAIN", b"guest").is_err());
         assert!(credentials(b"PLAIN", b"\0guest").is_err());
         assert!(credentials(b"PLAIN", b"").is_err());

@@ -1,6 +1,6 @@
 //! Exceptions: errors with the method that caused them, as close methods carry them.
 
-use amqp::{DecodeError, ReplyCode};
+use amqp::{DecodeError, ReplyCode, ShortStr};
 
 /// What ends a channel or a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,9 @@ impl Exception {
             DecodeError::UnknownMethod { .. } => {
                 Exception::new(ReplyCode::CommandInvalid, "unimplemented method")
             }
+            DecodeError::NotUtf8(_) => {
+                return Exception::new(ReplyCode::FrameError, "Malformed UTF-8 in shortstr");
+            }
             _ => Exception::new(
                 ReplyCode::FrameError,
                 format!("cannot decode {}", erlang_binary(arguments)),
@@ -54,12 +57,18 @@ impl Exception {
         Exception::new(ReplyCode::FrameError, text)
     }
 
-    /// As it goes on the wire.
+    /// As it goes on the wire: at most 255 bytes, the last three dots where it was longer.
     pub fn reply_text(&self) -> String {
-        match self.text.as_str() {
+        const DOTS: &str = "...";
+        let mut text = match self.text.as_str() {
             "" => self.code.name().to_owned(),
             text => format!("{} - {text}", self.code.name()),
+        };
+        if text.len() > ShortStr::MAX_LEN {
+            text.truncate(text.floor_char_boundary(ShortStr::MAX_LEN - DOTS.len()));
+            text.push_str(DOTS);
         }
+        text
     }
 }
 
@@ -90,7 +99,7 @@ pub(crate) fn octets(payload: &[u8]) -> String {
 /// text takes 255 bytes.
 fn erlang_binary(octets: &[u8]) -> String {
     let octets = &octets[..octets.len().min(255)];
-    let printable = |byte: &u8| matches!(byte, 0x20..=0x7e | 0x08..=0x0d | 0x1b | 0xa0..=0xff);
+    let printable = |byte: &u8| matches!(byte, 0x20..=0x7e);
     if octets.is_empty() || !octets.iter().all(printable) {
         let numbers: Vec<String> = octets.iter().map(u8::to_string).collect();
         return format!("<<{}>>", numbers.join(","));

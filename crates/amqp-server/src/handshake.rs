@@ -225,10 +225,10 @@ impl Handshake {
         };
         let cause = Method::from(open).ids(self.version);
         let refused = |exception: Exception| exception.caused_by(cause);
-        let vhost = open.virtual_host.utf8("virtual-host").map_err(|_| {
-            let text = format!("vhost {} not found", open.virtual_host.lossy());
-            refused(Exception::new(ReplyCode::NotAllowed, text))
-        })?;
+        let vhost = open
+            .virtual_host
+            .utf8("virtual-host")
+            .map_err(|error| refused(Exception::cannot_decode(error, &payload)))?;
         let session = self
             .broker
             .open_session(user.clone(), vhost, id)

@@ -8,8 +8,8 @@ const FOLLOWED_VERSION: &str = "3.13.7";
 /// What connection.start says of the server. 0-8 clients know no capabilities.
 pub(crate) fn server(version: Version, cluster_name: &str) -> FieldTable {
     let mut properties = FieldTable::new();
+    let mut capabilities = FieldTable::new();
     if version > Version::V0_8 {
-        let mut capabilities = FieldTable::new();
         for name in [
             "publisher_confirms",
             "exchange_exchange_bindings",
@@ -23,8 +23,8 @@ pub(crate) fn server(version: Version, cluster_name: &str) -> FieldTable {
         ] {
             capabilities.insert(name, true);
         }
-        properties.insert("capabilities", capabilities);
     }
+    properties.insert("capabilities", capabilities);
     properties
         .with("cluster_name", cluster_name)
         .with("copyright", "Copyright (c) the Leveret authors")

@@ -106,6 +106,8 @@ pub struct PropertySummary<'a> {
     pub expiration: Option<ShortStr<'a>>,
     /// Who the publisher says it is.
     pub user_id: Option<ShortStr<'a>>,
+    /// Where replies go.
+    pub reply_to: Option<ShortStr<'a>>,
 }
 
 /// Borrowed properties: two octets of flags, then the values that the flags announce.
@@ -154,6 +156,7 @@ impl<'a> Properties<'a> {
                 Property::Priority => summary.priority = reader.u8()?,
                 Property::Expiration => summary.expiration = Some(reader.short_str()?),
                 Property::UserId => summary.user_id = Some(reader.short_str()?),
+                Property::ReplyTo => summary.reply_to = Some(reader.short_str()?),
                 Property::Timestamp => drop(reader.u64()?),
                 _ => drop(reader.short_str()?),
             }
@@ -195,32 +198,43 @@ impl<'a> Properties<'a> {
         }
     }
 
-    /// A copy in which the header table is `headers`; empty leaves the property set.
+    /// A copy in which the header table is `headers`.
     pub fn with_headers(self, headers: &FieldTable) -> Result<Vec<u8>, DecodeError> {
-        let mut builder = PropertiesBuilder::default();
+        self.with(Property::Headers, |writer| writer.long_str(&headers.encode()))
+    }
+
+    /// A copy in which a text property is `text`.
+    pub fn with_text(self, property: Property, text: ShortStr<'_>) -> Result<Vec<u8>, DecodeError> {
+        self.with(property, |writer| writer.short_str(text))
+    }
+
+    fn with(
+        self,
+        replaced: Property,
+        write: impl Fn(&mut Writer<'_>),
+    ) -> Result<Vec<u8>, DecodeError> {
+        let mut flags = replaced.flag();
+        let mut values = Vec::with_capacity(self.0.len());
         let mut written = false;
-        let mut values = Vec::new();
         self.walk(|property, reader| {
-            if !written && (property as u8) <= Property::Headers as u8 {
-                Writer::new(&mut values).long_str(&headers.encode());
+            // Properties come in descending order of their bits.
+            if !written && property as u8 <= replaced as u8 {
+                write(&mut Writer::new(&mut values));
                 written = true;
             }
-            let before = reader.clone();
+            let mut before = reader.clone();
             skip(property, reader)?;
-            if property != Property::Headers {
-                let mut before = before;
-                let len = before.remaining() - reader.remaining();
-                values.extend_from_slice(before.take(len)?);
+            if property != replaced {
+                let length = before.remaining() - reader.remaining();
+                values.extend_from_slice(before.take(length)?);
             }
-            builder.flags |= property.flag();
+            flags |= property.flag();
             Ok(())
         })?;
         if !written {
-            Writer::new(&mut values).long_str(&headers.encode());
+            write(&mut Writer::new(&mut values));
         }
-        builder.flags |= Property::Headers.flag();
-        builder.values = values;
-        Ok(builder.finish())
+        Ok(PropertiesBuilder { flags, values }.finish())
     }
 
     /// Visits the properties that are set, in order; the visitor reads each one's value. The two
@@ -304,5 +318,58 @@ impl PropertiesBuilder {
         out.extend_from_slice(&self.flags.to_be_bytes());
         out.extend_from_slice(&self.values);
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Vec<u8> {
+        PropertiesBuilder::default()
+            .text(Property::ContentType, "text/plain")
+            .headers(&FieldTable::new().with("a", 1))
+            .delivery_mode(2)
+            .text(Property::ReplyTo, "here")
+            .text(Property::AppId, "app")
+            .finish()
+    }
+
+    #[test]
+    fn replacing_a_property_leaves_the_others() {
+        let sample = sample();
+        let properties = Properties::from_wire(&sample);
+        let headers = FieldTable::new().with("b", "c");
+        let changed = properties.with_headers(&headers).expect("well-formed");
+        let changed = Properties::from_wire(&changed);
+        assert_eq!(changed.headers().expect("headers").to_owned(), Ok(headers));
+        for property in [Property::ContentType, Property::ReplyTo, Property::AppId] {
+            assert_eq!(changed.text(property), properties.text(property));
+        }
+        let there = ShortStr::truncated("there");
+        let changed = properties.with_text(Property::ReplyTo, there).expect("well-formed");
+        assert_eq!(Properties::from_wire(&changed).text(Property::ReplyTo), Some(&b"there"[..]));
+    }
+
+    #[test]
+    fn a_property_is_added_in_its_place() {
+        for base in [sample(), vec![0, 0]] {
+            let properties = Properties::from_wire(&base);
+            let id = ShortStr::truncated("id");
+            let changed = properties.with_text(Property::MessageId, id).expect("well-formed");
+            let changed = Properties::from_wire(&changed);
+            assert_eq!(changed.text(Property::MessageId), Some(&b"id"[..]));
+            assert_eq!(changed.text(Property::AppId), properties.text(Property::AppId));
+            changed.summarize().expect("well-formed");
+        }
+    }
+
+    #[test]
+    fn summary_holds_what_the_broker_acts_on() {
+        let sample = sample();
+        let summary = Properties::from_wire(&sample).summarize().expect("well-formed");
+        assert_eq!(summary.delivery_mode, 2);
+        assert_eq!(summary.reply_to, Some(ShortStr::truncated("here")));
+        assert!(summary.headers.is_some() && summary.user_id.is_none());
     }
 }

@@ -60,7 +60,7 @@ impl<'a> Table<'a> {
         self.iter().try_for_each(|entry| entry?.1.validate(depth))
     }
 
-    /// A copy that owns its values. Fails where an entry is malformed or a name is not UTF-8.
+    /// A copy that owns its values. Names that are not UTF-8 get replacement characters.
     pub fn to_owned(self) -> Result<FieldTable, DecodeError> {
         self.to_owned_at(0)
     }
@@ -71,7 +71,7 @@ impl<'a> Table<'a> {
         }
         let entries = self.iter().map(|entry| {
             let (name, value) = entry?;
-            Ok((name.utf8("field name")?.into(), value.to_owned_at(depth)?))
+            Ok((name.lossy().into(), value.to_owned_at(depth)?))
         });
         Ok(FieldTable(entries.collect::<Result<_, DecodeError>>()?))
     }

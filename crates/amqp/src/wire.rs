@@ -187,6 +187,10 @@ pub trait Field<'a>: Sized {
     fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
     /// Writes the value.
     fn write(&self, writer: &mut Writer<'_>);
+    /// Checks what reading leaves unchecked.
+    fn check(&self) -> Result<(), DecodeError> {
+        Ok(())
+    }
 }
 
 macro_rules! number_field {
@@ -221,6 +225,9 @@ impl<'a> Field<'a> for ShortStr<'a> {
     fn write(&self, writer: &mut Writer<'_>) {
         writer.short_str(*self);
     }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.utf8("short string").map(drop)
+    }
 }
 
 /// A long string is a plain byte slice.
@@ -243,5 +250,8 @@ impl<'a> Field<'a> for Table<'a> {
     #[inline]
     fn write(&self, writer: &mut Writer<'_>) {
         writer.long_str(self.as_wire());
+    }
+    fn check(&self) -> Result<(), DecodeError> {
+        self.validate()
     }
 }

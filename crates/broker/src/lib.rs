@@ -33,6 +33,6 @@ pub use prefetch::ChannelPrefetch;
 pub use publisher::{Publish, PublishOutcome, Publisher};
 pub use queue::{ConsumerId, ConsumerOptions, LeaseId, Outcome, Queue, QueueOptions};
 pub use routing::Route;
-pub use session::{Declared, Session, generated_name};
+pub use session::{Declared, REPLY_TO, Session, generated_name};
 pub use transaction::Transaction;
 pub use vhost::VHost;

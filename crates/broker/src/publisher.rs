@@ -74,22 +74,20 @@ impl Publisher {
             self.generation = generation;
         }
         let properties = publish.properties;
+        let outcome = match (&self.last, properties.headers) {
+            (_, Some(headers)) => self.route_by_headers(session, publish, headers)?,
+            (Some(last), None) if self.last_key_is(publish) => {
+                PublishOutcome { route: last.clone(), has_bcc: false }
+            }
+            _ => PublishOutcome { route: self.look_up(session, publish, None)?, has_bcc: false },
+        };
         if let Some(user_id) = properties.user_id {
             check_user_id(session, user_id.as_bytes())?;
         }
         if let Some(expiration) = properties.expiration {
             check_expiration(expiration.as_bytes())?;
         }
-        if let Some(headers) = properties.headers {
-            return self.route_by_headers(session, publish, headers);
-        }
-        if let Some(last) = &self.last
-            && self.last_key_is(publish)
-        {
-            return Ok(PublishOutcome { route: last.clone(), has_bcc: false });
-        }
-        let route = self.look_up(session, publish, None)?;
-        Ok(PublishOutcome { route, has_bcc: false })
+        Ok(outcome)
     }
 
     #[inline]
@@ -219,7 +217,7 @@ fn collect_keys<'a>(
     let Value::Array(items) = value else {
         let given = value_type(value);
         return Err(Error::precondition(format!(
-            "unexpected type '{given}' of header '{header}': expected array of longstr"
+            "invalid message: {{unacceptable_type_in_header,\"{header}\",{given}}}"
         )));
     };
     for item in items.iter() {
@@ -255,7 +253,11 @@ fn check_user_id(session: &Session, user_id: &[u8]) -> Result<(), Error> {
 
 fn check_expiration(expiration: &[u8]) -> Result<(), Error> {
     let text = String::from_utf8_lossy(expiration);
-    let problem = match text.parse::<i64>() {
+    let sign = usize::from(text.starts_with(['-', '+']));
+    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(if digits == 0 { 0 } else { sign + digits });
+    let problem = match number.parse::<i128>() {
+        Ok(_) if !rest.is_empty() => format!("{{leftover_string,{rest:?}}}"),
         Ok(0..=315_360_000_000) => return Ok(()),
         Ok(number @ ..0) => format!("{{value_negative,{number}}}"),
         Ok(number) => format!("{{value_too_large,{number}}}"),

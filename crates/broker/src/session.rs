@@ -13,9 +13,14 @@ use crate::binding::{Binding, BindingKey, Destination};
 use crate::error::{Error, Resource};
 use crate::exchange::{Exchange, ExchangeOptions};
 use crate::name::ConnectionId;
-use crate::queue::{ConsumerId, ConsumerOptions, Got, Queue, QueueOptions};
+use crate::queue::{
+    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority,
+};
 use crate::topology::Topology;
 use crate::vhost::VHost;
+
+/// The queue name that stands for direct reply-to.
+pub const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 
 /// One user in one vhost, on one connection.
 #[derive(Debug, Clone)]
@@ -144,6 +149,13 @@ impl Session {
 
     /// queue.declare with `passive`.
     pub fn check_queue(&self, name: &str) -> Result<Declared, Error> {
+        if name.starts_with(REPLY_TO) && name.len() > REPLY_TO.len() {
+            // Whoever was given the address of replies may ask whether somebody waits for them.
+            let queue = self.vhost.queue(name);
+            return queue
+                .map(Declared::new)
+                .ok_or_else(|| Error::not_found(self.queue_resource(name)));
+        }
         self.queue(name).map(Declared::new)
     }
 
@@ -152,7 +164,8 @@ impl Session {
         // An exclusive queue ends with its connection, so it cannot survive a restart.
         options.durable &= options.exclusive.is_none();
         let generated;
-        let name = if name.is_empty() {
+        let server_named = name.is_empty();
+        let name = if server_named {
             generated = generated_name("amq.gen-");
             &generated
         } else {
@@ -166,7 +179,7 @@ impl Session {
             queue.assert_equivalent(&options)?;
             return Ok(Declared::new(queue));
         }
-        options.validate(resource)?;
+        options.validate(resource, server_named)?;
         if let Some(target) = options.arguments.get("x-dead-letter-exchange")
             && let Some(target) = target.as_str()
         {
@@ -303,11 +316,31 @@ impl Session {
     pub fn consume(
         &self,
         name: &str,
+        mut options: ConsumerOptions,
+        arguments: &FieldTable,
+    ) -> Result<(Arc<Queue>, ConsumerId), Error> {
+        let resource = self.queue_resource(name);
+        self.permit(Operation::Read, resource)?;
+        let queue = self.queue(name)?;
+        options.priority = consumer_priority(arguments, resource)?;
+        let id = queue.add_consumer(options)?;
+        Ok((queue, id))
+    }
+
+    /// basic.consume on [`REPLY_TO`]: makes the transient queue that replies come to.
+    pub fn consume_replies(
+        &self,
         options: ConsumerOptions,
     ) -> Result<(Arc<Queue>, ConsumerId), Error> {
-        self.permit(Operation::Read, self.queue_resource(name))?;
-        let queue = self.queue(name)?;
+        let name: Arc<str> = generated_name(&format!("{REPLY_TO}.")).into();
+        let owned = QueueOptions {
+            auto_delete: true,
+            exclusive: Some(self.connection),
+            ..QueueOptions::default()
+        };
+        let queue = Arc::new(Queue::new(name.clone(), self.vhost.name.clone(), owned));
         let id = queue.add_consumer(options)?;
+        self.vhost.change(|topology| topology.queues.insert(name, queue.clone()));
         Ok((queue, id))
     }
 

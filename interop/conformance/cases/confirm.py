@@ -11,7 +11,6 @@ def acked(tag: int, multiple: bool = False):
 
 
 # With one message outstanding `multiple` says nothing, and from a server neither does `requeue`.
-NACKED = reply("basic.nack", delivery_tag=2, multiple=Any("either"), requeue=Any("either"))
 
 
 def returned(body: bytes):
@@ -46,17 +45,6 @@ CASES = [
     Case("confirm.tags-are-the-channel's-own",
          given=[SELECT, QUEUE, publish("", "{q}", b"1"), acked(1), SELECT.on(channel=2)],
          when=[publish("", "{q}", b"2").on(channel=2)], then=[acked(1)]),
-    Case("confirm.nack-when-the-queue-is-full",
-         given=[SELECT, m("queue.declare", queue="{q}", exclusive=True,
-                          arguments={"x-max-length": 1, "x-overflow": "reject-publish"}),
-                publish("", "{q}", b"1"), acked(1)],
-         when=[publish("", "{q}", b"2")], then=[NACKED]),
-    Case("confirm.mandatory-to-a-full-queue-is-not-returned",
-         given=[SELECT, m("queue.declare", queue="{q}", exclusive=True,
-                          arguments={"x-max-length": 1, "x-overflow": "reject-publish"}),
-                publish("", "{q}", b"1"), acked(1)],
-         when=[publish("", "{q}", b"2", mandatory=True)],
-         then=[NACKED]),
     Case("confirm.missing-exchange-closes-the-channel", given=[SELECT],
          when=[publish("{x}", "k")],
          then=[channel_error(404, "NOT_FOUND - no exchange '{x}' in vhost '/'")]),

@@ -107,7 +107,7 @@ VERSION_0_8 = [
     in_0_8("close-by-its-0-9-1-number", stage="open",
            when=[raw(frame(1, 0, b"\0\x0a\0\x32" + b"\0\xc8\0\0\0\0\0"),
                      "method 10.50 with the arguments of connection.close").on(channel=0)],
-           then=[connection_error(501, "FRAME_ERROR - cannot decode <<0,200,0,0,0,0,0>>",
+           then=[connection_error(503, "COMMAND_INVALID - unimplemented method",
                                   at="connection.redirect")],
            rabbitmq=[connection_error(541, "INTERNAL_ERROR", at=None)],
            note="10.50 is connection.redirect in 0-8"),

@@ -2,7 +2,7 @@
 
 use amqp::method::basic;
 use amqp::{ReplyCode, ShortStr};
-use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin};
+use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
 
 use super::unacked::Out;
 use super::{Channel, name};
@@ -43,8 +43,7 @@ impl Channel {
             let text = format!("attempt to reuse consumer tag '{}'", tag.lossy());
             return Err(Exception::new(ReplyCode::NotAllowed, text));
         }
-        let entry = core.consumers.vacant_entry();
-        let handle = ConsumerHandle(entry.key() as u32);
+        let handle = ConsumerHandle(core.consumers.vacant_key() as u32);
         let options = ConsumerOptions {
             no_ack: consume.no_ack,
             exclusive: consume.exclusive,
@@ -52,9 +51,15 @@ impl Channel {
             channel: self.prefetch.clone(),
             outbox: core.outbox.clone(),
             handle,
+            priority: 0,
         };
-        let (queue, id) = core.session.consume(&queue_name, options)?;
-        entry.insert(Consumer {
+        let arguments = consume.arguments.to_owned()?;
+        let (queue, id) = if queue_name == REPLY_TO {
+            self.consume_replies(core, options)?
+        } else {
+            core.session.consume(&queue_name, options, &arguments)?
+        };
+        core.consumers.insert(Consumer {
             channel: self.number,
             tag: tag.as_bytes().into(),
             prefix: DeliverPrefix::new(self.number, tag),
@@ -76,7 +81,11 @@ impl Channel {
     ) -> Result<(), Exception> {
         let tag = cancel.consumer_tag;
         if let Some(handle) = self.consumers.remove(tag.as_bytes()) {
-            let index = core.consumers.get(handle.0 as usize).map(|consumer| consumer.queue_index);
+            let consumer = core.consumers.get(handle.0 as usize);
+            let index = consumer.map(|consumer| {
+                self.forget_replies(&consumer.queue.name);
+                consumer.queue_index
+            });
             // What was on its way goes back to the queue: no delivery follows cancel-ok.
             let room = core.drop_consumer(handle);
             if room {
@@ -93,6 +102,7 @@ impl Channel {
     /// The consumer's queue has gone.
     pub fn consumer_cancelled(&mut self, core: &mut Core, consumer: &Consumer) {
         self.consumers.remove(&consumer.tag);
+        self.forget_replies(&consumer.queue.name);
         self.queues.release(consumer.queue_index, 1);
         core.notify_cancelled(self.number, &consumer.tag);
     }

@@ -8,6 +8,7 @@ mod exchange;
 mod modes;
 mod publish;
 mod queue;
+mod reply_to;
 mod settle;
 mod unacked;
 
@@ -45,6 +46,8 @@ pub(crate) struct Channel {
     prefetch: Arc<ChannelPrefetch>,
     /// What an empty queue name stands for.
     last_queue: Option<Arc<str>>,
+    /// The queue behind `amq.rabbitmq.reply-to`, while it is consumed.
+    reply_to: Option<Arc<str>>,
 }
 
 impl Channel {
@@ -63,6 +66,7 @@ impl Channel {
             consumer_prefetch: 0,
             prefetch: Arc::default(),
             last_queue: None,
+            reply_to: None,
         })
     }
 
@@ -111,8 +115,6 @@ impl Channel {
             Method::ChannelOpen(_) => {
                 Err(Exception::new(ReplyCode::ChannelError, "second 'channel.open' seen"))
             }
-            // Replies to nothing that was asked, and methods that only servers send.
-            Method::ChannelFlowOk(_) | Method::ChannelCloseOk(_) => Ok(()),
             _ => Err(Exception::new(ReplyCode::CommandInvalid, "unimplemented method")),
         }
     }

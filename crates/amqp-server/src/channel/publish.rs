@@ -93,7 +93,15 @@ impl Channel {
                 header.body_size, core.options.max_message_size
             ))));
         }
-        let rewritten = if outcome.has_bcc { Some(without_bcc(header.properties)?) } else { None };
+        let addressed = self
+            .address_replies(header.properties, &properties)
+            .map_err(|exception| exception.or_caused_by(PUBLISH))?;
+        let rewritten = if outcome.has_bcc {
+            let current = addressed.as_deref().map_or(header.properties, Properties::from_wire);
+            Some(without_bcc(current)?)
+        } else {
+            addressed
+        };
         Ok(Prepared { route: outcome.route, properties, rewritten })
     }
 
@@ -142,7 +150,7 @@ impl Channel {
 struct Prepared<'h> {
     route: Arc<Route>,
     properties: PropertySummary<'h>,
-    /// The properties without BCC.
+    /// The properties without BCC and with the address of replies.
     rewritten: Option<Vec<u8>>,
 }
 

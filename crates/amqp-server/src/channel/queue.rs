@@ -2,7 +2,7 @@
 
 use amqp::ShortStr;
 use amqp::method::queue;
-use broker::QueueOptions;
+use broker::{QueueOptions, REPLY_TO};
 
 use super::{Channel, declared_name};
 use crate::connection::Core;
@@ -15,6 +15,12 @@ impl Channel {
         declare: queue::Declare<'_>,
     ) -> Result<(), Exception> {
         let queue = declared_name("queue", declare.queue)?;
+        if queue == REPLY_TO {
+            let queue = ShortStr::truncated(REPLY_TO);
+            let ok = queue::DeclareOk { queue, message_count: 0, consumer_count: 1 };
+            core.reply(self.number, declare.no_wait, ok);
+            return Ok(());
+        }
         let declared = if declare.passive {
             core.session.check_queue(&queue)?
         } else {

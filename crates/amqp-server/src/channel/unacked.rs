@@ -41,10 +41,14 @@ impl Unacked {
     /// Adds a delivery; tags come in ascending order.
     #[inline]
     pub fn push(&mut self, tag: u64, out: Out) {
+        // Deliveries without acknowledgement use up tags too, so there may be a gap.
+        let gap = tag - (self.base + self.ring.len() as u64).min(tag);
+        if gap > SPARSE_RING as u64 {
+            self.move_stragglers();
+        }
         if self.ring.is_empty() {
             self.base = tag;
         }
-        // Deliveries without acknowledgement use up tags too.
         while self.base + (self.ring.len() as u64) < tag {
             self.ring.push_back(None);
         }
@@ -256,6 +260,16 @@ mod tests {
             unacked.remove_all(|tag, out| rest.push((tag, out)));
             prop_assert_eq!(rest, model.into_iter().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_wide_gap_costs_nothing() {
+        let mut unacked = Unacked::default();
+        unacked.push(1, out(1));
+        unacked.push(u64::MAX - 1, out(2));
+        assert_eq!(unacked.ring.len(), 1);
+        assert_eq!(unacked.remove(u64::MAX - 1), Some(out(2)));
+        assert_eq!(unacked.remove(1), Some(out(1)));
     }
 
     #[test]

@@ -101,6 +101,7 @@ impl Connection {
 
     fn decode<'a>(&self, frame: &Frame<'a>) -> Result<Method<'a>, Exception> {
         Method::decode(self.core.version, frame.payload)
+            .and_then(|method| method.check().map(|()| method))
             .map_err(|error| Exception::cannot_decode(error, frame.payload))
     }
 
@@ -127,6 +128,9 @@ impl Connection {
             return Ok(0);
         }
         let number = frame.channel;
+        if number == 0 {
+            return Err(super::methods::unexpected_method(PUBLISH_IDS));
+        }
         let mut reader = Reader::new(&frame.payload[PUBLISH.len()..]);
         let publish = basic::Publish::read(self.core.version, &mut reader)
             .and_then(|publish| reader.finish().map(|()| publish))
@@ -233,7 +237,7 @@ impl<'a> WholeContent<'a> {
     fn find(channel: u16, bytes: &'a [u8], frame_max: u32) -> Option<WholeContent<'a>> {
         let (payload, length) = next(Kind::Header, channel, bytes, frame_max)?;
         let header = ContentHeader::decode(payload).ok()?;
-        if header.class != 60 {
+        if header.class != 60 || header.weight != 0 {
             return None;
         }
         if header.body_size == 0 {

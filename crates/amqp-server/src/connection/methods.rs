@@ -23,11 +23,7 @@ impl Connection {
                 self.core.send(0, connection::UpdateSecretOk {});
                 Ok(())
             }
-            other => Err(Exception::new(
-                ReplyCode::ChannelError,
-                "unexpected method in connection state running",
-            )
-            .caused_by(other.ids(self.core.version))),
+            other => Err(unexpected_method(other.ids(self.core.version))),
         }
     }
 
@@ -41,18 +37,14 @@ impl Connection {
         let Some(channel) = self.channels.get_mut(&number) else {
             return match method {
                 Method::ChannelOpen(_) => self.open_channel(number),
-                // Late answers to a close that both sides sent.
-                Method::ChannelCloseOk(_) => Ok(()),
                 _ => Err(expected_open().caused_by(cause)),
             };
         };
         if channel.closing {
             match method {
                 Method::ChannelCloseOk(_) => drop(self.channels.remove(&number)),
-                Method::ChannelClose(_) => {
-                    self.channels.remove(&number);
-                    self.core.send(number, channel::CloseOk {});
-                }
+                // Both sides closed at once; the answer to ours is still to come.
+                Method::ChannelClose(_) => self.core.send(number, channel::CloseOk {}),
                 _ => {}
             }
             return Ok(());
@@ -110,4 +102,9 @@ impl Connection {
         self.core.send_channel_close(number, &exception);
         Ok(())
     }
+}
+
+pub(super) fn unexpected_method(cause: (u16, u16)) -> Exception {
+    let text = "unexpected method in connection state running";
+    Exception::new(ReplyCode::ChannelError, text).caused_by(cause)
 }

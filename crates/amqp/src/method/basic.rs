@@ -145,7 +145,7 @@ class! {
     RecoverOk = 111 "basic.recover-ok" {
     }
     /// `basic.nack`
-    Nack = 120 "basic.nack" {
+    Nack = 120 since V0_9 "basic.nack" {
         /// Argument `delivery-tag`.
         delivery_tag: u64;
         /// Argument `multiple`.

@@ -72,7 +72,7 @@ class! {
         known_hosts: ShortStr<'a>;
     }
     /// `connection.close`
-    Close<'a> = 50, 60 on V0_8, "connection.close" {
+    Close<'a> = 50 or 60 on V0_8 "connection.close" {
         /// Argument `reply-code`.
         reply_code: u16;
         /// Argument `reply-text`.
@@ -83,24 +83,24 @@ class! {
         method_id: u16;
     }
     /// `connection.close-ok`
-    CloseOk = 51, 61 on V0_8, "connection.close-ok" {
+    CloseOk = 51 or 61 on V0_8 "connection.close-ok" {
     }
     /// `connection.blocked`
-    Blocked<'a> = 60 "connection.blocked" {
+    Blocked<'a> = 60 since V0_9 "connection.blocked" {
         /// Argument `reason`.
         reason: ShortStr<'a>;
     }
     /// `connection.unblocked`
-    Unblocked = 61 "connection.unblocked" {
+    Unblocked = 61 since V0_9 "connection.unblocked" {
     }
     /// `connection.update-secret`
-    UpdateSecret<'a> = 70 "connection.update-secret" {
+    UpdateSecret<'a> = 70 since V0_9 "connection.update-secret" {
         /// Argument `new-secret`.
         new_secret: &'a [u8];
         /// Argument `reason`.
         reason: ShortStr<'a>;
     }
     /// `connection.update-secret-ok`
-    UpdateSecretOk = 71 "connection.update-secret-ok" {
+    UpdateSecretOk = 71 since V0_9 "connection.update-secret-ok" {
     }
 }

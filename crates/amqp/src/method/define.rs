@@ -8,15 +8,18 @@ pub trait MethodId {
     const CLASS: u16;
     /// `class.method`, as in the specification.
     const NAME: &'static str;
+    /// The first version that has the method.
+    const SINCE: Version;
     /// Method id; connection.close has another one on 0-8.
     fn id(version: Version) -> u16;
 }
 
-/// `'a class-id; Name = id "spec.name" { argument: type [, since VERSION]; ... }`
+/// `'a class-id; Name = id [since VERSION] "spec.name" { argument: type [, since VERSION]; ... }`
 macro_rules! class {
     ($a:lifetime $class:literal; $(
         $(#[$doc:meta])*
-        $name:ident $(<$life:lifetime>)? = $id:literal $(, $old_id:literal on V0_8,)? $spec:literal {
+        $name:ident $(<$life:lifetime>)? = $id:literal $(or $old_id:literal on V0_8)? $(since $first:ident)?
+            $spec:literal {
             $($(#[$field_doc:meta])* $field:ident: $ty:ty $(, since $since:ident)?;)*
         }
     )*) => {$(
@@ -29,6 +32,7 @@ macro_rules! class {
         impl $(<$life>)? $crate::method::MethodId for $name $(<$life>)? {
             const CLASS: u16 = $class;
             const NAME: &'static str = $spec;
+            const SINCE: $crate::Version = class!(@first $($first)?);
 
             #[inline]
             #[allow(unused_variables, reason = "most ids are the same in every version")]
@@ -51,6 +55,12 @@ macro_rules! class {
                 })
             }
 
+            /// Checks what reading leaves unchecked: text and tables.
+            pub fn check(&self) -> Result<(), $crate::DecodeError> {
+                $($crate::Field::check(&self.$field)?;)*
+                Ok(())
+            }
+
             /// Appends the arguments.
             #[allow(unused_variables, reason = "most arguments are the same in every version")]
             pub fn write(&self, version: $crate::Version, writer: &mut $crate::Writer<'_>) {
@@ -58,6 +68,8 @@ macro_rules! class {
             }
         }
     )*};
+    (@first) => { $crate::Version::V0_8 };
+    (@first $first:ident) => { $crate::Version::$first };
     (@read $a:lifetime $version:ident $reader:ident $ty:ty) => {
         <$ty as $crate::Field<$a>>::read($reader)?
     };
@@ -111,6 +123,7 @@ macro_rules! methods {
                 $($(
                     if class == <$module::$method as MethodId>::CLASS
                         && method == <$module::$method as MethodId>::id(version)
+                        && version >= <$module::$method as MethodId>::SINCE
                     {
                         return $module::$method::read(version, reader).map(Method::$variant);
                     }
@@ -125,6 +138,14 @@ macro_rules! methods {
                 writer.u16(method);
                 match self {
                     $($(Method::$variant(arguments) => arguments.write(version, writer),)*)*
+                }
+            }
+
+            /// Checks what decoding leaves unchecked: that short strings are UTF-8, and that
+            /// tables are well-formed down to the deepest.
+            pub fn check(&self) -> Result<(), DecodeError> {
+                match self {
+                    $($(Method::$variant(arguments) => arguments.check(),)*)*
                 }
             }
 

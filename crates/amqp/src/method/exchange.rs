@@ -44,7 +44,7 @@ class! {
     DeleteOk = 21 "exchange.delete-ok" {
     }
     /// `exchange.bind`
-    Bind<'a> = 30 "exchange.bind" {
+    Bind<'a> = 30 since V0_9 "exchange.bind" {
         /// Argument `ticket`.
         ticket: u16;
         /// Argument `destination`.
@@ -59,10 +59,10 @@ class! {
         arguments: Table<'a>;
     }
     /// `exchange.bind-ok`
-    BindOk = 31 "exchange.bind-ok" {
+    BindOk = 31 since V0_9 "exchange.bind-ok" {
     }
     /// `exchange.unbind`
-    Unbind<'a> = 40 "exchange.unbind" {
+    Unbind<'a> = 40 since V0_9 "exchange.unbind" {
         /// Argument `ticket`.
         ticket: u16;
         /// Argument `destination`.
@@ -77,6 +77,6 @@ class! {
         arguments: Table<'a>;
     }
     /// `exchange.unbind-ok`
-    UnbindOk = 51 "exchange.unbind-ok" {
+    UnbindOk = 51 since V0_9 "exchange.unbind-ok" {
     }
 }

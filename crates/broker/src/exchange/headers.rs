@@ -8,6 +8,7 @@ use std::sync::Arc;
 use amqp::{FieldTable, FieldValue, Table, Value};
 
 use super::{Router, Visit};
+use crate::arguments::{Plain, type_name};
 use crate::binding::Binding;
 use crate::error::Error;
 
@@ -29,13 +30,16 @@ impl Match {
                 b"all-with-x" => Ok(Match::AllWithX),
                 b"any-with-x" => Ok(Match::AnyWithX),
                 other => Err(Error::precondition(format!(
-                    "Invalid x-match field value \"{}\"; expected all, any, all-with-x, or any-with-x",
+                    "Invalid x-match field value <<\"{}\">>; expected all, any, all-with-x, or \
+                     any-with-x",
                     String::from_utf8_lossy(other)
                 ))),
             },
-            _ => Err(Error::precondition(
-                "Invalid x-match field type; expected longstr".to_owned(),
-            )),
+            other => Err(Error::precondition(format!(
+                "Invalid x-match field type {} (value {}); expected longstr",
+                type_name(other),
+                Plain(other)
+            ))),
         }
     }
 }

@@ -95,37 +95,80 @@ pub(super) const KNOWN: &[Argument] = &[
     argument("x-queue-master-locator", Kind::Text, CLASSIC),
 ];
 
-/// RabbitMQ's name for a queue type and its place in [`Argument::types`].
-fn queue_type(arguments: &FieldTable, resource: Resource<'_>) -> Result<(usize, &'static str), Error> {
-    let Some(value) = arguments.get(QUEUE_TYPE) else { return Ok((0, "rabbit_classic_queue")) };
-    let FieldValue::LongStr(name) = value else {
-        return Err(unacceptable_type(QUEUE_TYPE, resource, value));
-    };
-    match name.as_slice() {
-        b"classic" => Ok((0, "rabbit_classic_queue")),
-        b"quorum" => Ok((1, "rabbit_quorum_queue")),
-        b"stream" => Ok((2, "rabbit_stream_queue")),
-        other => {
-            let other = String::from_utf8_lossy(other);
-            Err(invalid(QUEUE_TYPE, resource, &format!("\"unsupported queue type '{other}'\"")))
+/// RabbitMQ's queue types; the number is the place in [`Argument::types`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QueueKind {
+    Classic = 0,
+    Quorum = 1,
+    Stream = 2,
+}
+
+impl QueueKind {
+    /// As reply texts call it.
+    pub fn module(self) -> &'static str {
+        match self {
+            QueueKind::Classic => "rabbit_classic_queue",
+            QueueKind::Quorum => "rabbit_quorum_queue",
+            QueueKind::Stream => "rabbit_stream_queue",
+        }
+    }
+
+    fn from_arguments(arguments: &FieldTable, resource: Resource<'_>) -> Result<Self, Error> {
+        let Some(value) = arguments.get(QUEUE_TYPE) else { return Ok(QueueKind::Classic) };
+        let FieldValue::LongStr(name) = value else {
+            return Err(unacceptable_type(QUEUE_TYPE, resource, value));
+        };
+        match name.as_slice() {
+            b"classic" => Ok(QueueKind::Classic),
+            b"quorum" => Ok(QueueKind::Quorum),
+            b"stream" => Ok(QueueKind::Stream),
+            other => {
+                let other = String::from_utf8_lossy(other);
+                Err(invalid(QUEUE_TYPE, resource, &format!("\"unsupported queue type '{other}'\"")))
+            }
         }
     }
 }
 
 /// Checks all arguments of a new queue.
-pub(super) fn validate(arguments: &FieldTable, resource: Resource<'_>) -> Result<(), Error> {
-    let (index, type_module) = queue_type(arguments, resource)?;
+pub(super) fn validate(
+    arguments: &FieldTable,
+    resource: Resource<'_>,
+) -> Result<QueueKind, Error> {
+    let kind = QueueKind::from_arguments(arguments, resource)?;
     for argument in KNOWN {
         let Some(value) = arguments.get(argument.name) else { continue };
-        if !argument.types[index] {
-            let name = argument.name;
+        if !argument.types[kind as usize] {
+            let (name, module) = (argument.name, kind.module());
             return Err(Error::precondition(format!(
-                "invalid arg '{name}' for {resource} of queue type {type_module}"
+                "invalid arg '{name}' for {resource} of queue type {module}"
             )));
         }
         argument.validate(value, arguments, resource)?;
     }
-    Ok(())
+    Ok(kind)
+}
+
+/// What basic.consume takes; returns the consumer's priority.
+pub(crate) fn consumer_priority(
+    arguments: &FieldTable,
+    resource: Resource<'_>,
+) -> Result<i64, Error> {
+    if arguments.get("x-stream-offset").is_some() {
+        let module = QueueKind::Classic.module();
+        return Err(Error::precondition(format!(
+            "invalid arg 'x-stream-offset' for {resource} of queue type {module}"
+        )));
+    }
+    if let Some(value) = arguments.get("x-cancel-on-ha-failover")
+        && !matches!(value, FieldValue::Bool(_))
+    {
+        return Err(unacceptable_type("x-cancel-on-ha-failover", resource, value));
+    }
+    match arguments.get("x-priority") {
+        None => Ok(0),
+        Some(value) => whole_number("x-priority", value, resource),
+    }
 }
 
 /// The queue type counts as `classic` where it is absent.
@@ -134,7 +177,7 @@ pub(super) fn assert_same_type(
     received: &FieldTable,
     current: &FieldTable,
 ) -> Result<(), Error> {
-    let type_of = |arguments: &FieldTable| queue_type(arguments, resource).map(|(index, _)| index);
+    let type_of = |arguments: &FieldTable| QueueKind::from_arguments(arguments, resource);
     if type_of(received)? == type_of(current)? {
         return Ok(());
     }
@@ -193,10 +236,7 @@ impl Argument {
     }
 
     fn number(&self, value: &FieldValue, resource: Resource<'_>) -> Result<i64, Error> {
-        value.as_i64().ok_or_else(|| {
-            let text = format!("\"expected integer, got {}\"", type_name(value));
-            invalid(self.name, resource, &text)
-        })
+        whole_number(self.name, value, resource)
     }
 
     fn text(&self, value: &FieldValue, resource: Resource<'_>) -> Result<String, Error> {
@@ -205,6 +245,13 @@ impl Argument {
             _ => Err(unacceptable_type(self.name, resource, value)),
         }
     }
+}
+
+fn whole_number(name: &str, value: &FieldValue, resource: Resource<'_>) -> Result<i64, Error> {
+    value.as_i64().ok_or_else(|| {
+        let text = format!("\"expected integer, got {}\"", type_name(value));
+        invalid(name, resource, &text)
+    })
 }
 
 fn invalid(name: &str, resource: Resource<'_>, text: &str) -> Error {

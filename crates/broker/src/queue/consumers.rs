@@ -28,6 +28,8 @@ pub struct ConsumerOptions {
     pub outbox: Arc<Outbox>,
     /// What the outbox's owner calls this consumer.
     pub handle: ConsumerHandle,
+    /// Those with a higher one come first (`x-priority`); 0 is usual.
+    pub priority: i64,
 }
 
 #[derive(Debug)]
@@ -54,9 +56,17 @@ impl Consumer {
 #[derive(Debug, Default)]
 pub(super) struct Consumers {
     all: Slab<Consumer>,
-    /// Those that may have credit, next one first. Each at most once.
-    ring: VecDeque<ConsumerId>,
+    /// Those that may have credit, by descending priority; each consumer at most once. A priority
+    /// keeps its place until the last consumer has gone, which costs little: few are used.
+    rings: Vec<Ring>,
     pub exclusive: bool,
+}
+
+/// Consumers of one priority, next one first.
+#[derive(Debug)]
+struct Ring {
+    priority: i64,
+    consumers: VecDeque<ConsumerId>,
 }
 
 impl Consumers {
@@ -66,16 +76,20 @@ impl Consumers {
 
     pub fn add(&mut self, options: ConsumerOptions) -> ConsumerId {
         self.exclusive |= options.exclusive;
-        let id = ConsumerId(self.all.insert(Consumer { options, outstanding: 0, active: true }) as u32);
-        self.ring.push_back(id);
+        let consumer = Consumer { options, outstanding: 0, active: false };
+        let id = ConsumerId(self.all.insert(consumer) as u32);
+        self.activate(id);
         id
     }
 
     pub fn remove(&mut self, id: ConsumerId) -> Option<Consumer> {
         let consumer = self.all.try_remove(id.0 as usize)?;
-        self.ring.retain(|other| *other != id);
+        self.rings.iter_mut().for_each(|ring| ring.consumers.retain(|other| *other != id));
         if consumer.options.exclusive {
             self.exclusive = false;
+        }
+        if self.all.is_empty() {
+            self.rings.clear();
         }
         Some(consumer)
     }
@@ -84,35 +98,49 @@ impl Consumers {
         self.all.get_mut(id.0 as usize)
     }
 
-    /// The consumer whose turn it is, and whether it is the only one in the ring.
+    /// The consumer whose turn it is, and whether it is the only one in its ring.
     #[inline]
     pub fn front(&self) -> Option<(ConsumerId, bool)> {
-        Some((*self.ring.front()?, self.ring.len() == 1))
+        let ring = self.rings.iter().find(|ring| !ring.consumers.is_empty())?;
+        Some((*ring.consumers.front()?, ring.consumers.len() == 1))
+    }
+
+    #[inline]
+    fn current(&mut self) -> Option<&mut VecDeque<ConsumerId>> {
+        let ring = self.rings.iter_mut().find(|ring| !ring.consumers.is_empty())?;
+        Some(&mut ring.consumers)
     }
 
     /// Gives the turn to the next one.
     #[inline]
     pub fn rotate(&mut self) {
-        self.ring.rotate_left(1);
+        if let Some(ring) = self.current() {
+            ring.rotate_left(1);
+        }
     }
 
-    /// Takes the one whose turn it is out of the ring, until it is activated again.
+    /// Takes the one whose turn it is out of its ring, until it is activated again.
     pub fn deactivate_front(&mut self) {
-        if let Some(id) = self.ring.pop_front()
+        if let Some(id) = self.current().and_then(VecDeque::pop_front)
             && let Some(consumer) = self.get_mut(id)
         {
             consumer.active = false;
         }
     }
 
-    /// Puts a consumer back into the ring.
+    /// Puts a consumer back into its ring.
     #[inline]
     pub fn activate(&mut self, id: ConsumerId) {
-        if let Some(consumer) = self.all.get_mut(id.0 as usize)
-            && !consumer.active
-        {
-            consumer.active = true;
-            self.ring.push_back(id);
+        let Some(consumer) = self.all.get_mut(id.0 as usize) else { return };
+        if consumer.active {
+            return;
+        }
+        consumer.active = true;
+        let priority = consumer.options.priority;
+        let at = self.rings.partition_point(|ring| ring.priority > priority);
+        match self.rings.get_mut(at) {
+            Some(ring) if ring.priority == priority => ring.consumers.push_back(id),
+            _ => self.rings.insert(at, Ring { priority, consumers: VecDeque::from([id]) }),
         }
     }
 

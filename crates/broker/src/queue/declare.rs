@@ -3,7 +3,7 @@
 use amqp::FieldTable;
 
 use super::Queue;
-use super::arguments::{self, KNOWN};
+use super::arguments::{self, KNOWN, QueueKind};
 use crate::arguments::{assert_equivalent, assert_same_flag};
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
@@ -23,8 +23,28 @@ pub struct QueueOptions {
 
 impl QueueOptions {
     /// Checks the arguments of a new queue.
-    pub(crate) fn validate(&self, resource: Resource<'_>) -> Result<(), Error> {
-        arguments::validate(&self.arguments, resource)
+    pub(crate) fn validate(
+        &self,
+        resource: Resource<'_>,
+        server_named: bool,
+    ) -> Result<(), Error> {
+        let kind = arguments::validate(&self.arguments, resource)?;
+        if kind == QueueKind::Classic {
+            return Ok(());
+        }
+        let property = match self {
+            _ if server_named => {
+                return Err(Error::precondition(format!(
+                    "Cannot declare a server-named queue for type {}",
+                    kind.module()
+                )));
+            }
+            QueueOptions { exclusive: Some(_), .. } => "exclusive-owner",
+            QueueOptions { durable: false, .. } => "non-durable",
+            QueueOptions { auto_delete: true, .. } => "auto-delete",
+            _ => return Ok(()),
+        };
+        Err(Error::precondition(format!("invalid property '{property}' for {resource}")))
     }
 }
 

@@ -20,6 +20,7 @@ use amqp::FieldTable;
 use parking_lot::{Mutex, MutexGuard};
 use store::Message;
 
+pub(crate) use arguments::consumer_priority;
 pub use consumers::{ConsumerId, ConsumerOptions};
 pub use declare::QueueOptions;
 pub use delivery::{Got, Wakes};
@@ -157,11 +158,12 @@ impl Queue {
     /// ready messages that go with it.
     pub(crate) fn close(&self, if_unused: bool, if_empty: bool) -> Result<usize, Error> {
         let mut state = self.state.lock();
+        // Messages that are out do not count, and emptiness is looked at first: as in RabbitMQ.
+        if if_empty && !state.ready.entries.is_empty() {
+            return Err(Error::precondition(format!("{} not empty", self.resource())));
+        }
         if if_unused && state.consumers.len() > 0 {
             return Err(Error::precondition(format!("{} in use", self.resource())));
-        }
-        if if_empty && !(state.ready.entries.is_empty() && state.leases.len() == 0) {
-            return Err(Error::precondition(format!("{} not empty", self.resource())));
         }
         state.deleted = true;
         let ready = std::mem::take(&mut state.ready);
