@@ -12,7 +12,7 @@ pub enum Error {
     NoBinary(PathBuf),
     #[error("sent {sent} messages but received {received}: the broker lost or doubled some")]
     Miscount { sent: u64, received: u64 },
-    #[error("the {0} did not finish within a minute after its round: messages are missing")]
+    #[error("the {0} did not finish within 20 seconds after its round: messages are missing")]
     Stuck(&'static str),
     #[error("the {role} got {event} from the broker")]
     Unexpected { role: &'static str, event: String },
@@ -27,4 +27,8 @@ pub enum Error {
     Runtime(#[source] std::io::Error),
     #[error("a load thread panicked; see its message above")]
     Panicked,
+    #[error("no message arrived during a round: the broker does not deliver")]
+    Silent,
+    #[error("{0} of the cases failed")]
+    Failed(usize),
 }

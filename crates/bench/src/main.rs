@@ -44,31 +44,43 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the chosen cases, prints each as it is done, and keeps all figures.
+/// Runs the chosen cases, prints each as it is done, and keeps all figures. A case that fails does
+/// not keep the others from being measured.
 fn run(args: &Args) -> Result<(), Error> {
     let machine = machine::Machine::look();
-    let mut server = None;
+    let described = Target::open(args)?.describe()?;
+    println!("{}", report::heading(&described, &machine, args));
     let mut results = Vec::new();
+    let mut failed = 0;
     for case in &args.cases {
-        let target = Target::open(args)?;
-        if server.is_none() {
-            let described = target.describe()?;
-            println!("{}", report::heading(&described, &machine, args));
-            server = Some(described);
+        match run_case(case, args) {
+            Ok(outcome) => {
+                println!("{}", report::row(case, &outcome));
+                results.push((case, outcome));
+            }
+            Err(error) => {
+                println!("{:<12} failed: {error}", case.name);
+                failed += 1;
+            }
         }
-        let outcome = run_case(case, args, &target)?;
-        println!("{}", report::row(case, &outcome));
-        results.push((case, outcome));
-        target.close()?;
     }
-    if let Some(server) = server {
-        let path = history::append(&server, &machine, args, &results)?;
-        println!("\n{}\nKept in {}.", report::LEGEND, path.display());
+    let path = history::append(&described, &machine, args, &results)?;
+    println!("\n{}\nKept in {}.", report::LEGEND, path.display());
+    match failed {
+        0 => Ok(()),
+        failed => Err(Error::Failed(failed)),
     }
-    Ok(())
 }
 
-fn run_case(case: &Case, args: &Args, target: &Target) -> Result<Outcome, Error> {
+/// Measures one case, on a broker of its own unless one runs already.
+fn run_case(case: &Case, args: &Args) -> Result<Outcome, Error> {
+    let target = Target::open(args)?;
+    let outcome = measure_case(case, args, &target)?;
+    target.close()?;
+    Ok(outcome)
+}
+
+fn measure_case(case: &Case, args: &Args, target: &Target) -> Result<Outcome, Error> {
     match &case.kind {
         Kind::Stream(stream) => rounds(args, || stream::round(stream, args, target)),
         Kind::PingPong { channels } => rounds(args, || ping_pong::round(*channels, args, target)),

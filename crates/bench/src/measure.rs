@@ -75,8 +75,11 @@ pub fn round(args: &Args, target: &Target, progress: &Progress) -> Result<Figure
     thread::sleep(args.round);
     let after = Look::now(progress, target)?;
     progress.stop.store(true, Ordering::Relaxed);
+    if after.received == before.received {
+        return Err(Error::Silent);
+    }
     let messages = (after.received - before.received) as f64;
-    let micros = |time: Duration| time.as_secs_f64() * 1e6 / messages.max(1.0);
+    let micros = |time: Duration| time.as_secs_f64() * 1e6 / messages;
     let broker = before.broker.zip(after.broker);
     Ok(Figures {
         rate: messages / (after.at - before.at).as_secs_f64(),

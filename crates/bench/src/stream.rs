@@ -31,7 +31,7 @@ const UNCONFIRMED: u64 = 5_000;
 /// Deliveries that the consumer may leave unacknowledged.
 const PREFETCH: u16 = 5_000;
 /// How long a broker may take to deliver what is under way at the end of a round.
-const DRAIN: Duration = Duration::from_secs(60);
+const DRAIN: Duration = Duration::from_secs(20);
 
 /// One round.
 pub fn round(stream: &Stream, args: &Args, target: &Target) -> Result<Figures, Error> {

@@ -109,6 +109,10 @@ impl Outbox {
                 other => state.items.push(other),
             }
         }
+        state.bytes -= withdrawn
+            .iter()
+            .map(|delivery: &Delivery| delivery.message.stored_len())
+            .sum::<usize>();
         state.stalled.retain(|handle| !of(*handle));
         withdrawn
     }

@@ -40,6 +40,7 @@ mod topology;
 mod transport;
 mod uri;
 
+pub use amqp::method;
 pub use amqp::{FieldTable, Method, Properties, PropertiesBuilder, Property, ShortStr, Version};
 pub use connection::Connection;
 pub use error::Error;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { behaviour, connect } from './support.js';
+import { behaviour, connect, TEST_TIMEOUT_MS } from './support.js';
 
 behaviour('the server advertises the extensions clients switch on', async ({ connection }) => {
   const { capabilities } = connection.connection.serverProperties;
@@ -16,11 +16,11 @@ behaviour('the server advertises the extensions clients switch on', async ({ con
   }
 });
 
-test('a wrong password is refused with 403', { timeout: 15_000 }, async () => {
+test('a wrong password is refused with 403', { timeout: TEST_TIMEOUT_MS }, async () => {
   await assert.rejects(connect({ password: 'wrong' }), /403 \(ACCESS-REFUSED\)/);
 });
 
-test('a missing virtual host is refused', { timeout: 15_000 }, async () => {
+test('a missing virtual host is refused', { timeout: TEST_TIMEOUT_MS }, async () => {
   // amqplib does not say which error: only that connection.close came in place of connection.open-ok.
   await assert.rejects(connect({ vhost: 'interop-no-such-vhost' }), /got <ConnectionClose channel:0>/);
 });

@@ -4,7 +4,7 @@ import { behaviour, Inbox, numbered, publishAll, readyCount, texts } from './sup
 behaviour('messages are delivered in order and acknowledged ones are gone', async (session) => {
   const channel = await session.channel();
   const queue = await session.queue(channel);
-  await publishAll(channel, queue, numbered(200));
+  publishAll(channel, queue, numbered(200));
 
   const messages = await (await Inbox.consume(channel, queue)).take(200);
   assert.deepEqual(texts(messages), numbered(200));
@@ -30,7 +30,7 @@ behaviour('a consumer without acknowledgements leaves nothing behind', async (se
   const channel = await session.channel();
   const queue = await session.queue(channel);
   const inbox = await Inbox.consume(channel, queue, { noAck: true });
-  await publishAll(channel, queue, numbered(50));
+  publishAll(channel, queue, numbered(50));
   assert.deepEqual(texts(await inbox.take(50)), numbered(50));
   await channel.close();
   assert.equal(await readyCount(await session.channel(), queue), 0);
@@ -39,7 +39,7 @@ behaviour('a consumer without acknowledgements leaves nothing behind', async (se
 behaviour('basic.get takes one message, counts the rest, and says when empty', async (session) => {
   const channel = await session.channel();
   const queue = await session.queue(channel);
-  await publishAll(channel, queue, numbered(3));
+  publishAll(channel, queue, numbered(3));
 
   const first = await channel.get(queue);
   assert.equal(first.content.toString(), 'm0');
@@ -69,7 +69,7 @@ behaviour('deleting a queue cancels its consumers', async (session) => {
   const [consuming, deleting] = [await session.channel(), await session.channel()];
   const queue = await session.queue(consuming);
   const inbox = await Inbox.consume(consuming, queue);
-  await publishAll(deleting, queue, numbered(2));
+  publishAll(deleting, queue, numbered(2));
   assert.deepEqual(texts(await inbox.take(2)), numbered(2));
 
   await deleting.deleteQueue(queue);

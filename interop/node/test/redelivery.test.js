@@ -29,7 +29,7 @@ for (const [method, giveBack] of [
 behaviour('nack of several puts them back in their places', async (session) => {
   const channel = await session.channel();
   const queue = await session.queue(channel);
-  await publishAll(channel, queue, numbered(6));
+  publishAll(channel, queue, numbered(6));
   const taken = [];
   for (let i = 0; i < 4; i += 1) taken.push(await channel.get(queue));
   channel.nack(taken[3], true, true);
@@ -44,7 +44,7 @@ behaviour('nack of several puts them back in their places', async (session) => {
 behaviour('prefetch limits what a consumer holds', async (session) => {
   const channel = await session.channel();
   const queue = await session.queue(channel);
-  await publishAll(channel, queue, numbered(10));
+  publishAll(channel, queue, numbered(10));
   await channel.prefetch(3);
   const inbox = await Inbox.consume(channel, queue);
 
@@ -65,7 +65,7 @@ behaviour('prefetch limits what a consumer holds', async (session) => {
 behaviour('a global prefetch is shared by the consumers of the channel', async (session) => {
   const channel = await session.channel();
   const [one, two] = [await session.queue(channel), await session.queue(channel)];
-  for (const queue of [one, two]) await publishAll(channel, queue, numbered(5));
+  for (const queue of [one, two]) publishAll(channel, queue, numbered(5));
   await channel.prefetch(4, true);
   const inboxes = [await Inbox.consume(channel, one), await Inbox.consume(channel, two)];
 

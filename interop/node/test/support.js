@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import amqp from 'amqplib';
 
-const TEST_TIMEOUT_MS = 15_000;
+export const TEST_TIMEOUT_MS = 15_000;
 const WAIT_MS = 5_000;
 
 export const BROKER = {
@@ -28,7 +28,7 @@ export function uniqueName(purpose) {
 
 /** A test that is handed an open Session, closed for it afterwards. */
 export function behaviour(name, body) {
-  test(name, { timeout: TEST_TIMEOUT_MS }, async (t) => {
+  test(name, { timeout: TEST_TIMEOUT_MS + 1_000 }, async (t) => {
     const session = await Session.open();
     t.after(() => session.close());
     await body(session);
@@ -41,9 +41,16 @@ export function behaviour(name, body) {
  */
 export class Session {
   #exchanges = [];
+  #watchdog;
 
   constructor(connection) {
     this.connection = connection;
+    // Whatever waits on the connection meets the error too, and so does close().
+    connection.on('error', () => {});
+    // A socket left open would keep Node from exiting; cutting it also fails what waits on it.
+    this.#watchdog = setTimeout(() => {
+      connection.connection.stream.destroy(new Error('the test took too long'));
+    }, TEST_TIMEOUT_MS);
   }
 
   static async open() {
@@ -59,8 +66,8 @@ export class Session {
   }
 
   /** Declares an exclusive queue under a fresh name, and returns the name. */
-  async queue(channel, options = {}) {
-    const { queue } = await channel.assertQueue(uniqueName('queue'), { exclusive: true, ...options });
+  async queue(channel) {
+    const { queue } = await channel.assertQueue(uniqueName('queue'), { exclusive: true });
     return queue;
   }
 
@@ -73,11 +80,18 @@ export class Session {
   }
 
   async close() {
-    if (this.#exchanges.length > 0) {
-      const channel = await this.channel();
-      for (const name of this.#exchanges) await channel.deleteExchange(name);
+    try {
+      await this.#deleteExchanges();
+      await this.connection.close();
+    } finally {
+      clearTimeout(this.#watchdog);
     }
-    await this.connection.close();
+  }
+
+  async #deleteExchanges() {
+    if (this.#exchanges.length === 0) return;
+    const channel = await this.channel();
+    for (const name of this.#exchanges) await channel.deleteExchange(name);
   }
 }
 
@@ -91,10 +105,6 @@ export class Inbox {
     const { consumerTag } = await channel.consume(queue, (message) => inbox.#push(message), options);
     inbox.consumerTag = consumerTag;
     return inbox;
-  }
-
-  get waiting() {
-    return this.#arrived.length;
   }
 
   async next() {
@@ -149,6 +159,6 @@ export async function readyCount(channel, queue) {
   return (await channel.checkQueue(queue)).messageCount;
 }
 
-export async function publishAll(channel, queue, bodies) {
+export function publishAll(channel, queue, bodies) {
   for (const body of bodies) channel.sendToQueue(queue, Buffer.from(body));
 }

@@ -17,7 +17,7 @@ behaviour('published messages appear at commit and not before', async (session) 
   const [channel, observer] = [await session.channel(), await session.channel()];
   const queue = await session.queue(channel);
   await select(channel);
-  await publishAll(channel, queue, numbered(3));
+  publishAll(channel, queue, numbered(3));
   assert.equal(await readyCount(channel, queue), 0);
   await commit(channel);
   assert.equal(await readyCount(observer, queue), 3);
@@ -27,7 +27,7 @@ behaviour('a rollback discards published messages', async (session) => {
   const channel = await session.channel();
   const queue = await session.queue(channel);
   await select(channel);
-  await publishAll(channel, queue, ['discarded', 'discarded']);
+  publishAll(channel, queue, ['discarded', 'discarded']);
   await rollback(channel);
   channel.sendToQueue(queue, Buffer.from('kept'));
   await commit(channel);
@@ -38,7 +38,7 @@ behaviour('a rollback discards published messages', async (session) => {
 behaviour('acknowledgements count only once committed', async (session) => {
   const setUp = await session.channel();
   const queue = await session.queue(setUp);
-  await publishAll(setUp, queue, numbered(2));
+  publishAll(setUp, queue, numbered(2));
 
   // Closing a channel gives back what its consumer holds unacknowledged, before close-ok.
   for (const [end, left] of [[rollback, 2], [commit, 1]]) {

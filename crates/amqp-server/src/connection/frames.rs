@@ -4,7 +4,7 @@ use amqp::frame::{END, HEADER_LEN, Header, Kind, OVERHEAD};
 use amqp::method::basic;
 use amqp::{ContentHeader, Method, Reader, ReplyCode};
 
-use super::{Connection, Phase};
+use super::{Connection, MAX_UNWRITTEN, Phase};
 use crate::channel::Channel;
 use crate::exception::{Exception, octets};
 
@@ -45,6 +45,11 @@ impl Connection {
             }
             if matches!(self.phase, Phase::Finishing) {
                 return Ok(bytes.len());
+            }
+            // A small basic.get may be answered by a large message: there must be room.
+            if self.unwritten() > MAX_UNWRITTEN {
+                self.held_back = at < bytes.len();
+                break;
             }
         }
         Ok(at)

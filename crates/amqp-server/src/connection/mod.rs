@@ -63,8 +63,10 @@ pub(crate) struct Connection {
     stream: TcpStream,
     core: Core,
     channels: HashMap<u16, Box<Channel>>,
-    /// The start of a frame whose rest has not arrived.
+    /// What was read and not acted on: the start of a frame whose rest has not arrived.
     partial: Vec<u8>,
+    /// `partial` holds whole frames: their answers had no room in the output.
+    held_back: bool,
     /// The body frame that is arriving in parts.
     body: Option<frames::PartialBody>,
     /// Bytes of `core.out` that are written.
@@ -83,6 +85,7 @@ impl Connection {
             stream,
             core,
             channels: HashMap::default(),
+            held_back: !leftover.is_empty(),
             partial: leftover,
             body: None,
             written: 0,
@@ -96,9 +99,6 @@ impl Connection {
 
     /// Runs until the connection ends, then cleans up after it.
     pub async fn run(mut self) -> End {
-        // What came right behind connection.open may hold whole frames.
-        let leftover = std::mem::take(&mut self.partial);
-        self.received(&leftover);
         let end = std::future::poll_fn(|cx| self.poll(cx)).await;
         self.clean_up();
         end
@@ -123,25 +123,28 @@ impl Connection {
             ));
         }
         for _ in 0..ROUNDS_PER_WAKE {
-            let blocked = self.publisher_is_blocked();
-            let sent = self.drain_outbox();
-            match self.poll_write(cx) {
-                Poll::Ready(Ok(())) => {}
+            let mut progress = false;
+            let writing = match self.poll_write(cx) {
                 Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
-                Poll::Pending if self.unwritten() > MAX_UNWRITTEN => return Poll::Pending,
-                Poll::Pending => {}
+                Poll::Ready(Ok(())) if matches!(self.phase, Phase::Finishing) => {
+                    return Poll::Ready(End::Closed);
+                }
+                Poll::Ready(Ok(())) => Poll::Ready(()),
+                Poll::Pending => Poll::Pending,
+            };
+            if self.unwritten() <= MAX_UNWRITTEN && !matches!(self.phase, Phase::Finishing) {
+                progress = self.drain_outbox();
+                match self.poll_input(cx) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(self.ended_by_client()),
+                    Poll::Ready(Ok(_)) => progress = true,
+                    Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
+                    Poll::Pending => {}
+                }
             }
-            if matches!(self.phase, Phase::Finishing) {
-                return if self.unwritten() == 0 { Poll::Ready(End::Closed) } else { Poll::Pending };
-            }
-            let read = if blocked { Poll::Pending } else { self.poll_read(cx) };
-            match read {
-                Poll::Ready(Ok(0)) => return Poll::Ready(self.ended_by_client()),
-                Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
-                // Writing is pending or done, reading is pending, the outbox was empty.
-                Poll::Pending if !sent => return Poll::Pending,
-                Poll::Pending => {}
+            // Sleep only when every source of work will wake this task: the outbox is empty or
+            // the socket is full, and nothing that can be written is left.
+            if !progress && (writing.is_pending() || self.unwritten() == 0) {
+                return Poll::Pending;
             }
         }
         cx.waker().wake_by_ref();
@@ -194,7 +197,20 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads once and acts on what came; the count of bytes, 0 at the end.
+    /// Acts on what was held back, or else reads once and acts on what came; the count of bytes,
+    /// 0 at the end of the stream.
+    fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.publisher_is_blocked() || self.unwritten() > MAX_UNWRITTEN {
+            return Poll::Pending;
+        }
+        if !self.held_back {
+            return self.poll_read(cx);
+        }
+        let held = std::mem::take(&mut self.partial);
+        self.received(&held);
+        Poll::Ready(Ok(held.len()))
+    }
+
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let partial = std::mem::take(&mut self.partial);
         buffers::with_input(self.core.frame_max, partial, |mut input| {
@@ -214,8 +230,10 @@ impl Connection {
         })
     }
 
-    /// Acts on bytes from the client; keeps the incomplete frame at their end.
+    /// Acts on bytes from the client; keeps the incomplete frame at their end, and frames whose
+    /// answers would find no room.
     fn received(&mut self, bytes: &[u8]) {
+        self.held_back = false;
         let consumed = match self.frames(bytes) {
             Ok(consumed) => consumed,
             Err(exception) => {
@@ -245,16 +263,20 @@ impl Connection {
         let mut items = std::mem::take(&mut self.items);
         let mut stalled = std::mem::take(&mut self.stalled);
         self.core.outbox.drain(&mut items, &mut stalled);
-        let any = !items.is_empty();
+        let count = items.len();
         for item in items.drain(..) {
             self.send(item);
         }
         for handle in stalled.drain(..) {
             self.core.resume(handle);
         }
+        // A burst's worth of room is not kept by a connection that has become quiet.
+        if items.capacity() > 256 && count < 32 {
+            items = Vec::new();
+        }
         self.items = items;
         self.stalled = stalled;
-        any
+        count > 0
     }
 
     #[inline]

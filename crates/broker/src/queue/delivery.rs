@@ -73,7 +73,7 @@ impl Queue {
     /// Takes the first ready message.
     pub fn get(&self, no_ack: bool) -> Option<Got> {
         let mut state = self.lock();
-        let entry = state.ready.entries.pop_front()?;
+        let entry = state.ready.pop()?;
         let lease = (!no_ack).then(|| state.leases.grant(&entry, None));
         let remaining = state.ready.entries.len();
         Some(Got { message: entry.message, lease, redelivered: entry.redelivered, remaining })
@@ -120,7 +120,7 @@ impl State {
         let mut outbox = consumer.options.outbox.lock();
         let mut moved = 0;
         while moved < count && outbox.has_room() {
-            let Some(entry) = ready.entries.pop_front() else { break };
+            let Some(entry) = ready.pop() else { break };
             let origin = if no_ack {
                 Origin::Taken(entry.seq)
             } else {

@@ -17,6 +17,9 @@ pub(super) struct Entry {
     pub redelivered: bool,
 }
 
+/// An empty queue keeps room for this many messages; a backlog's worth is given back.
+const MAX_IDLE_CAPACITY: usize = 16_384;
+
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     /// Sorted by `seq`.
@@ -31,6 +34,16 @@ impl Ready {
             self.next_seq += 1;
             self.entries.push_back(Entry { message, seq, redelivered: false });
         }
+    }
+
+    /// Takes the first message.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Entry> {
+        let entry = self.entries.pop_front();
+        if self.entries.is_empty() && self.entries.capacity() > MAX_IDLE_CAPACITY {
+            self.entries = VecDeque::new();
+        }
+        entry
     }
 
     /// Puts messages back where they were. Costs what lies before the last of them, not the
