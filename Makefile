@@ -56,7 +56,7 @@ verify: ## All that has to pass before a change is taken: lint, then test
 	$(MAKE) --no-print-directory test
 
 .PHONY: bench
-bench: ## Measure throughput, latency and CPU time per message
+bench: build ## Measure throughput, latency and CPU time per message
 	cargo run --release $(LOCKED) -p bench -- $(ARGS)
 
 .PHONY: fuzz

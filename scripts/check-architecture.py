@@ -15,7 +15,7 @@ ALLOWED = {
         "amqp-server", "sqs", "management", "shovel", "perf", "replication",
         "broker", "store", "wal", "client", "amqp",
     },
-    "amqp-server": {"broker", "amqp"},
+    "amqp-server": {"broker", "store", "amqp"},
     "sqs": {"broker"},
     "management": {"broker"},
     "shovel": {"client", "broker"},
@@ -26,7 +26,7 @@ ALLOWED = {
     "client": {"amqp"},
     "amqp": set(),
     # Tools for developers: nothing that is shipped depends on them.
-    "bench": {"client", "amqp"},
+    "bench": {"client", "amqp", "testkit"},
     "testkit": {
         "leveret", "amqp-server", "sqs", "management", "shovel", "perf",
         "broker", "store", "wal", "client", "amqp",

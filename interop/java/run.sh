@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Runs the Java client's suite against the broker at AMQP_HOST:AMQP_PORT (default 127.0.0.1:5672).
-# PerfTest has a script of its own: perf-test/run.sh.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 

@@ -6,6 +6,7 @@ use amqp::Table;
 pub(crate) const MECHANISMS: &str = "PLAIN AMQPLAIN";
 
 /// Name and password out of a response.
+#[derive(Debug)]
 pub(crate) struct Credentials<'a> {
     pub user: &'a str,
     pub password: &'a [u8],
@@ -36,13 +37,19 @@ pub(crate) fn credentials<'a>(
 fn plain(response: &[u8]) -> Option<Credentials<'_>> {
     let mut parts = response.strip_prefix(&[0])?.splitn(2, |byte| *byte == 0);
     let user = std::str::from_utf8(parts.next()?).ok()?;
-    Some(Credentials { user, password: parts.next()? })
+    Some(Credentials {
+        user,
+        password: parts.next()?,
+    })
 }
 
 fn amqplain(response: &[u8]) -> Option<Credentials<'_>> {
     let table = Table::from_wire(response);
     let user = std::str::from_utf8(table.get("LOGIN")?.as_long_str()?).ok()?;
-    Some(Credentials { user, password: table.get("PASSWORD")?.as_long_str()? })
+    Some(Credentials {
+        user,
+        password: table.get("PASSWORD")?.as_long_str()?,
+    })
 }
 
 #[cfg(test)]
@@ -53,7 +60,7 @@ mod tests {
 
     #[test]
     fn plain_takes_the_parts_between_nuls() {
-        let found = credentials(b"PLAIN", b"\0guest\0se\0cret").ok().expect("well-formed");
+        let found = credentials(b"PLAIN", b"\0guest\0se\0cret").expect("well-formed");
         assert_eq!((found.user, found.password), ("guest", &b"se\0cret"[..]));
         assert!(credentials(b"PLAIN", b"other\0guest\0guest").is_err());
         assert!(credentials(b"PLAIN", b"guest").is_err());
@@ -63,14 +70,20 @@ mod tests {
 
     #[test]
     fn amqplain_takes_login_and_password() {
-        let response = FieldTable::new().with("LOGIN", "guest").with("PASSWORD", "secret").encode();
-        let found = credentials(b"AMQPLAIN", &response).ok().expect("well-formed");
+        let response = FieldTable::new()
+            .with("LOGIN", "guest")
+            .with("PASSWORD", "secret")
+            .encode();
+        let found = credentials(b"AMQPLAIN", &response).expect("well-formed");
         assert_eq!((found.user, found.password), ("guest", &b"secret"[..]));
         assert!(credentials(b"AMQPLAIN", &response[..10]).is_err());
     }
 
     #[test]
     fn other_mechanisms_are_unknown() {
-        assert_eq!(credentials(b"plain", b"").err(), Some(BadResponse::UnknownMechanism));
+        assert_eq!(
+            credentials(b"plain", b"").err(),
+            Some(BadResponse::UnknownMechanism)
+        );
     }
 }

@@ -104,7 +104,15 @@ fn content(out: &mut Vec<u8>, channel: [u8; 2], message: &Message, frame_max: u3
     let [c0, c1] = channel;
     let mut head = [0; frame::HEADER_LEN + CONTENT_HEADER_LEN];
     head[..9].copy_from_slice(&[
-        Kind::Header as u8, c0, c1, size[0], size[1], size[2], size[3], 0, CLASS_BASIC as u8,
+        Kind::Header as u8,
+        c0,
+        c1,
+        size[0],
+        size[1],
+        size[2],
+        size[3],
+        0,
+        CLASS_BASIC as u8,
     ]);
     head[11..].copy_from_slice(&(body.len() as u64).to_be_bytes());
     out.extend_from_slice(&head);

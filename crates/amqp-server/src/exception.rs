@@ -14,7 +14,11 @@ pub(crate) struct Exception {
 
 impl Exception {
     pub fn new(code: ReplyCode, text: impl Into<String>) -> Self {
-        Exception { code, text: text.into(), cause: (0, 0) }
+        Exception {
+            code,
+            text: text.into(),
+            cause: (0, 0),
+        }
     }
 
     pub fn caused_by(mut self, cause: (u16, u16)) -> Self {
@@ -24,15 +28,20 @@ impl Exception {
 
     /// Names the cause unless it is known already.
     pub fn or_caused_by(self, cause: (u16, u16)) -> Self {
-        if self.cause == (0, 0) { self.caused_by(cause) } else { self }
+        if self.cause == (0, 0) {
+            self.caused_by(cause)
+        } else {
+            self
+        }
     }
 
     /// A method frame's payload that is no method, or whose arguments are malformed.
     pub fn cannot_decode(error: DecodeError, payload: &[u8]) -> Self {
         let cause = match payload {
-            [c0, c1, m0, m1, ..] => {
-                (u16::from_be_bytes([*c0, *c1]), u16::from_be_bytes([*m0, *m1]))
-            }
+            [c0, c1, m0, m1, ..] => (
+                u16::from_be_bytes([*c0, *c1]),
+                u16::from_be_bytes([*m0, *m1]),
+            ),
             _ => (0, 0),
         };
         let arguments = payload.get(4..).unwrap_or_default();

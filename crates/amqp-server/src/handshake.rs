@@ -101,7 +101,12 @@ impl Handshake {
             capabilities: self.capabilities,
         };
         let core = Core::new(self.broker, self.options, session, outbox, negotiated);
-        Ok(Connection::new(self.stream, core, tuned.heartbeat_s, self.input))
+        Ok(Connection::new(
+            self.stream,
+            core,
+            tuned.heartbeat_s,
+            self.input,
+        ))
     }
 
     async fn protocol_header(&mut self) -> Result<(), HandshakeError> {
@@ -144,10 +149,13 @@ impl Handshake {
         };
         self.capabilities = ClientCapabilities::from_properties(start_ok.client_properties);
         let mechanism = start_ok.mechanism.as_bytes();
-        let credentials = auth::credentials(mechanism, start_ok.response)
-            .map_err(|_| HandshakeError::Sasl)?;
+        let credentials =
+            auth::credentials(mechanism, start_ok.response).map_err(|_| HandshakeError::Sasl)?;
         let peer = self.peer.ip();
-        match self.broker.login(credentials.user, credentials.password, peer) {
+        match self
+            .broker
+            .login(credentials.user, credentials.password, peer)
+        {
             Login::Accepted(user) => Ok(user),
             Login::Refused => {
                 let text = format!(
@@ -157,20 +165,27 @@ impl Handshake {
                 );
                 self.refuse_login(text).await?;
                 let user = credentials.user.to_owned();
-                Err(HandshakeError::Login { user, why: "unknown user or wrong password" })
+                Err(HandshakeError::Login {
+                    user,
+                    why: "unknown user or wrong password",
+                })
             }
             Login::OnlyFromLoopback => {
                 let user = credentials.user.to_owned();
                 let text = format!("User '{user}' can only connect via localhost");
                 self.refuse_login(text).await?;
-                Err(HandshakeError::Login { user, why: "may connect from this machine only" })
+                Err(HandshakeError::Login {
+                    user,
+                    why: "may connect from this machine only",
+                })
             }
         }
     }
 
     async fn refuse_login(&mut self, text: String) -> Result<(), HandshakeError> {
         if self.capabilities.authentication_failure_close {
-            self.close(&Exception::new(ReplyCode::AccessRefused, text)).await?;
+            self.close(&Exception::new(ReplyCode::AccessRefused, text))
+                .await?;
         }
         Ok(())
     }
@@ -260,7 +275,9 @@ impl Handshake {
         })
         .await?;
         loop {
-            let Ok((Kind::Method, 0, payload)) = self.read_frame().await else { return Ok(()) };
+            let Ok((Kind::Method, 0, payload)) = self.read_frame().await else {
+                return Ok(());
+            };
             match Method::decode(self.version, &payload) {
                 Ok(Method::ConnectionCloseOk(_)) | Err(_) => return Ok(()),
                 Ok(Method::ConnectionClose(_)) => {
@@ -291,7 +308,9 @@ impl Handshake {
     async fn read_frame(&mut self) -> Result<(Kind, u16, Vec<u8>), HandshakeError> {
         loop {
             self.fill(HEADER_LEN).await?;
-            let Some(header) = Header::decode(&self.input) else { continue };
+            let Some(header) = Header::decode(&self.input) else {
+                continue;
+            };
             let size = header.size as usize;
             if size + OVERHEAD > self.frame_max as usize + OVERHEAD {
                 let text = format!("of {size} bytes; at most {} may come now", self.frame_max);
@@ -339,18 +358,35 @@ impl Handshake {
 /// 0 = no limit of the server's own; some bound there must be.
 fn effective_frame_max(frame_max: u32) -> u32 {
     const LARGEST: u32 = 128 * 1024 * 1024;
-    if frame_max == 0 { LARGEST } else { frame_max.min(LARGEST) }
+    if frame_max == 0 {
+        LARGEST
+    } else {
+        frame_max.min(LARGEST)
+    }
 }
 
 /// A client may lower what it was offered. 0 sets no limit of its own, so the server's stays
 /// (0-9-1, connection.tune-ok).
 fn negotiate(client: &connection::TuneOk, options: &Options) -> Result<Tuned, String> {
-    let frame_max = limit("frame_max", client.frame_max, options.frame_max, frame::MIN_FRAME_MAX)?;
-    let channel_max =
-        limit("channel_max", client.channel_max.into(), options.channel_max.into(), 1)?;
+    let frame_max = limit(
+        "frame_max",
+        client.frame_max,
+        options.frame_max,
+        frame::MIN_FRAME_MAX,
+    )?;
+    let channel_max = limit(
+        "channel_max",
+        client.channel_max.into(),
+        options.channel_max.into(),
+        1,
+    )?;
     Ok(Tuned {
         frame_max: effective_frame_max(frame_max),
-        channel_max: if channel_max == 0 { u16::MAX } else { channel_max as u16 },
+        channel_max: if channel_max == 0 {
+            u16::MAX
+        } else {
+            channel_max as u16
+        },
         heartbeat_s: client.heartbeat,
     })
 }
@@ -373,5 +409,8 @@ fn misplaced(method: &Method<'_>, state: &str) -> HandshakeError {
 }
 
 fn unexpected_frame(kind: Kind, payload: &[u8]) -> Exception {
-    Exception::new(ReplyCode::UnexpectedFrame, format!("type {}, {}", kind as u8, octets(payload)))
+    Exception::new(
+        ReplyCode::UnexpectedFrame,
+        format!("type {}, {}", kind as u8, octets(payload)),
+    )
 }

@@ -50,8 +50,14 @@ impl Heartbeat {
     /// Ready when something is due.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Beat> {
         while self.timer.as_mut().poll(cx).is_ready() {
-            self.timer.as_mut().reset(Instant::now() + self.half_interval);
-            self.silent_ticks = if self.received { 0 } else { self.silent_ticks + 1 };
+            self.timer
+                .as_mut()
+                .reset(Instant::now() + self.half_interval);
+            self.silent_ticks = if self.received {
+                0
+            } else {
+                self.silent_ticks + 1
+            };
             let sent = std::mem::take(&mut self.sent);
             self.received = false;
             if self.silent_ticks >= SILENT_TICKS {

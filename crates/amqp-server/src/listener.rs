@@ -49,7 +49,10 @@ impl Default for Options {
             heartbeat_s: 60,
             max_message_size: 128 * 1024 * 1024,
             handshake_timeout: Duration::from_secs(10),
-            tcp: TcpOptions { backlog: 1_024, nodelay: true },
+            tcp: TcpOptions {
+                backlog: 1_024,
+                nodelay: true,
+            },
         }
     }
 }
@@ -89,7 +92,12 @@ impl Listener {
         let failed = |source| ListenError { address, source };
         let socket = bound.map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
-        Ok(Listener { socket, address, broker, options })
+        Ok(Listener {
+            socket,
+            address,
+            broker,
+            options,
+        })
     }
 
     /// Where it listens, with the port that was chosen for port 0.
@@ -134,7 +142,10 @@ impl Drop for Registration {
 
 async fn serve(stream: TcpStream, peer: SocketAddr, broker: Arc<Broker>, options: Arc<Options>) {
     let (id, outbox) = broker.connections.open();
-    let _registration = Registration { broker: broker.clone(), id };
+    let _registration = Registration {
+        broker: broker.clone(),
+        id,
+    };
     tracing::debug!(connection = id.0, %peer, "accepted");
     let timeout = options.handshake_timeout;
     // Boxed, so that what only the handshake needs does not make every connection larger.
@@ -169,7 +180,11 @@ fn log_failed_handshake(id: broker::ConnectionId, peer: SocketAddr, error: &Hand
 }
 
 fn bind(address: SocketAddr, tcp: &TcpOptions) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
@@ -183,6 +198,5 @@ fn bind(address: SocketAddr, tcp: &TcpOptions) -> io::Result<TcpListener> {
 fn no_ipv6(error: &io::Error) -> bool {
     // EAFNOSUPPORT comes without a kind of its own.
     const EAFNOSUPPORT: i32 = 97;
-    error.raw_os_error() == Some(EAFNOSUPPORT)
-        || error.kind() == io::ErrorKind::AddrNotAvailable
+    error.raw_os_error() == Some(EAFNOSUPPORT) || error.kind() == io::ErrorKind::AddrNotAvailable
 }

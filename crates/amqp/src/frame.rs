@@ -76,7 +76,9 @@ impl Header {
 
 /// Appends a method frame.
 pub fn write_method(out: &mut Vec<u8>, channel: u16, version: Version, method: &Method<'_>) {
-    write_framed(out, Kind::Method, channel, |writer| method.write(version, writer));
+    write_framed(out, Kind::Method, channel, |writer| {
+        method.write(version, writer)
+    });
 }
 
 /// Appends a content header frame.
@@ -133,7 +135,14 @@ mod tests {
     #[test]
     fn header_needs_seven_bytes() {
         assert_eq!(Header::decode(&[1, 0, 1, 0, 0, 0]), None);
-        let header = Header { kind: 1, channel: 258, size: 5 };
-        assert_eq!(Header::decode(&Header::encode(Kind::Method, 258, 5)), Some(header));
+        let header = Header {
+            kind: 1,
+            channel: 258,
+            size: 5,
+        };
+        assert_eq!(
+            Header::decode(&Header::encode(Kind::Method, 258, 5)),
+            Some(header)
+        );
     }
 }

@@ -24,7 +24,12 @@ pub struct ContentHeader<'a> {
 impl<'a> ContentHeader<'a> {
     /// A header of class basic.
     pub fn basic(body_size: u64, properties: Properties<'a>) -> Self {
-        ContentHeader { class: CLASS_BASIC, weight: 0, body_size, properties }
+        ContentHeader {
+            class: CLASS_BASIC,
+            weight: 0,
+            body_size,
+            properties,
+        }
     }
 
     /// Decodes the fixed fields; the properties are not looked into.
@@ -140,7 +145,10 @@ impl<'a> Properties<'a> {
         match *self.0 {
             [0, 0] => return Ok(PropertySummary::default()),
             [0x10, 0, delivery_mode] => {
-                return Ok(PropertySummary { delivery_mode, ..PropertySummary::default() });
+                return Ok(PropertySummary {
+                    delivery_mode,
+                    ..PropertySummary::default()
+                });
             }
             _ => {}
         }
@@ -200,7 +208,9 @@ impl<'a> Properties<'a> {
 
     /// A copy in which the header table is `headers`.
     pub fn with_headers(self, headers: &FieldTable) -> Result<Vec<u8>, DecodeError> {
-        self.with(Property::Headers, |writer| writer.long_str(&headers.encode()))
+        self.with(Property::Headers, |writer| {
+            writer.long_str(&headers.encode())
+        })
     }
 
     /// A copy in which a text property is `text`.
@@ -289,12 +299,16 @@ impl PropertiesBuilder {
             property,
             Property::Headers | Property::DeliveryMode | Property::Priority | Property::Timestamp
         ));
-        self.set(property, |writer| writer.short_str(ShortStr::truncated(text)))
+        self.set(property, |writer| {
+            writer.short_str(ShortStr::truncated(text))
+        })
     }
 
     /// The header table.
     pub fn headers(self, headers: &FieldTable) -> Self {
-        self.set(Property::Headers, |writer| writer.long_str(&headers.encode()))
+        self.set(Property::Headers, |writer| {
+            writer.long_str(&headers.encode())
+        })
     }
 
     /// 1 transient, 2 persistent.
@@ -347,8 +361,13 @@ mod tests {
             assert_eq!(changed.text(property), properties.text(property));
         }
         let there = ShortStr::truncated("there");
-        let changed = properties.with_text(Property::ReplyTo, there).expect("well-formed");
-        assert_eq!(Properties::from_wire(&changed).text(Property::ReplyTo), Some(&b"there"[..]));
+        let changed = properties
+            .with_text(Property::ReplyTo, there)
+            .expect("well-formed");
+        assert_eq!(
+            Properties::from_wire(&changed).text(Property::ReplyTo),
+            Some(&b"there"[..])
+        );
     }
 
     #[test]
@@ -356,10 +375,15 @@ mod tests {
         for base in [sample(), vec![0, 0]] {
             let properties = Properties::from_wire(&base);
             let id = ShortStr::truncated("id");
-            let changed = properties.with_text(Property::MessageId, id).expect("well-formed");
+            let changed = properties
+                .with_text(Property::MessageId, id)
+                .expect("well-formed");
             let changed = Properties::from_wire(&changed);
             assert_eq!(changed.text(Property::MessageId), Some(&b"id"[..]));
-            assert_eq!(changed.text(Property::AppId), properties.text(Property::AppId));
+            assert_eq!(
+                changed.text(Property::AppId),
+                properties.text(Property::AppId)
+            );
             changed.summarize().expect("well-formed");
         }
     }
@@ -367,7 +391,9 @@ mod tests {
     #[test]
     fn summary_holds_what_the_broker_acts_on() {
         let sample = sample();
-        let summary = Properties::from_wire(&sample).summarize().expect("well-formed");
+        let summary = Properties::from_wire(&sample)
+            .summarize()
+            .expect("well-formed");
         assert_eq!(summary.delivery_mode, 2);
         assert_eq!(summary.reply_to, Some(ShortStr::truncated("here")));
         assert!(summary.headers.is_some() && summary.user_id.is_none());

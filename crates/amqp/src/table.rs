@@ -33,8 +33,9 @@ impl<'a> Table<'a> {
             if failed || reader.remaining() == 0 {
                 return None;
             }
-            let entry =
-                reader.short_str().and_then(|name| Ok((name, Value::read(&mut reader)?)));
+            let entry = reader
+                .short_str()
+                .and_then(|name| Ok((name, Value::read(&mut reader)?)));
             failed = entry.is_err();
             Some(entry)
         })
@@ -104,7 +105,10 @@ impl FieldTable {
 
     /// The value of that name.
     pub fn get(&self, name: &str) -> Option<&FieldValue> {
-        self.0.iter().find(|(key, _)| &**key == name).map(|(_, value)| value)
+        self.0
+            .iter()
+            .find(|(key, _)| &**key == name)
+            .map(|(_, value)| value)
     }
 
     /// Entries in order.
@@ -136,6 +140,8 @@ impl FieldTable {
     /// True if both hold the same entries, in whatever order.
     pub fn same_entries(&self, other: &FieldTable) -> bool {
         self.0.len() == other.0.len()
-            && self.iter().all(|(name, value)| other.get(name) == Some(value))
+            && self
+                .iter()
+                .all(|(name, value)| other.get(name) == Some(value))
     }
 }

@@ -15,7 +15,11 @@ impl<'a> Reader<'a> {
     /// Starts at the first byte.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, bits: 0, mask: 0 }
+        Reader {
+            bytes,
+            bits: 0,
+            mask: 0,
+        }
     }
 
     /// Bytes not yet read.
@@ -34,7 +38,10 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         self.mask = 0;
-        let (head, tail) = self.bytes.split_at_checked(len).ok_or(DecodeError::Truncated)?;
+        let (head, tail) = self
+            .bytes
+            .split_at_checked(len)
+            .ok_or(DecodeError::Truncated)?;
         self.bytes = tail;
         Ok(head)
     }
@@ -42,7 +49,10 @@ impl<'a> Reader<'a> {
     #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         self.mask = 0;
-        let (head, tail) = self.bytes.split_first_chunk::<N>().ok_or(DecodeError::Truncated)?;
+        let (head, tail) = self
+            .bytes
+            .split_first_chunk::<N>()
+            .ok_or(DecodeError::Truncated)?;
         self.bytes = tail;
         Ok(*head)
     }

@@ -17,6 +17,8 @@ impl Alarms {
     /// What publishers are blocked for, as connection.blocked says it; `None` if they are not.
     #[inline]
     pub fn blocked(&self) -> Option<&'static str> {
-        self.memory.load(Ordering::Acquire).then_some("low on memory")
+        self.memory
+            .load(Ordering::Acquire)
+            .then_some("low on memory")
     }
 }

@@ -18,9 +18,10 @@ pub(crate) fn assert_equivalent(
     let (received, current) = match (received, current) {
         (None, None) => return Ok(()),
         (Some(received), Some(current)) if same(received, current) => return Ok(()),
-        (Some(received), Some(current)) => {
-            (format!("'{}'", Plain(received)), format!("'{}'", Plain(current)))
-        }
+        (Some(received), Some(current)) => (
+            format!("'{}'", Plain(received)),
+            format!("'{}'", Plain(current)),
+        ),
         (received, current) => (described(received), described(current)),
     };
     Err(Error::inequivalent(argument, resource, &received, &current))
@@ -36,7 +37,12 @@ pub(crate) fn assert_same_flag(
     if received == current {
         return Ok(());
     }
-    Err(Error::inequivalent(flag, resource, &format!("'{received}'"), &format!("'{current}'")))
+    Err(Error::inequivalent(
+        flag,
+        resource,
+        &format!("'{received}'"),
+        &format!("'{current}'"),
+    ))
 }
 
 fn same(received: &FieldValue, current: &FieldValue) -> bool {
@@ -48,7 +54,11 @@ fn same(received: &FieldValue, current: &FieldValue) -> bool {
 
 fn described(value: Option<&FieldValue>) -> String {
     match value {
-        Some(value) => format!("the value '{}' of type '{}'", Plain(value), type_name(value)),
+        Some(value) => format!(
+            "the value '{}' of type '{}'",
+            Plain(value),
+            type_name(value)
+        ),
         None => "none".to_owned(),
     }
 }

@@ -85,6 +85,8 @@ fn canonical(arguments: &FieldTable) -> Box<[u8]> {
     let mut entries: Vec<_> = arguments.iter().collect();
     entries.sort_by_key(|(name, _)| *name);
     let mut sorted = FieldTable::new();
-    entries.into_iter().for_each(|(name, value)| sorted.insert(name, value.clone()));
+    entries
+        .into_iter()
+        .for_each(|(name, value)| sorted.insert(name, value.clone()));
     sorted.encode().into()
 }

@@ -136,7 +136,10 @@ impl Broker {
     pub fn add_vhost(&self, name: &str) -> Arc<VHost> {
         let name: Arc<str> = name.into();
         let mut vhosts = self.vhosts.write();
-        vhosts.entry(name.clone()).or_insert_with(|| Arc::new(VHost::new(name))).clone()
+        vhosts
+            .entry(name.clone())
+            .or_insert_with(|| Arc::new(VHost::new(name)))
+            .clone()
     }
 
     /// The vhost of that name.
@@ -156,9 +159,9 @@ impl Broker {
         vhost: &str,
         connection: ConnectionId,
     ) -> Result<Session, Error> {
-        let found = self.vhost(vhost).ok_or_else(|| {
-            Error::new(ReplyCode::NotAllowed, format!("vhost {vhost} not found"))
-        })?;
+        let found = self
+            .vhost(vhost)
+            .ok_or_else(|| Error::new(ReplyCode::NotAllowed, format!("vhost {vhost} not found")))?;
         let permissions = user.permissions.get(vhost).cloned().ok_or_else(|| {
             let user = &user.name;
             let text = format!("access to vhost '{vhost}' refused for user '{user}'");

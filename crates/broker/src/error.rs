@@ -28,12 +28,20 @@ pub struct Resource<'a> {
 impl<'a> Resource<'a> {
     /// A queue.
     pub fn queue(name: &'a str, vhost: &'a str) -> Self {
-        Resource { kind: "queue", name, vhost }
+        Resource {
+            kind: "queue",
+            name,
+            vhost,
+        }
     }
 
     /// An exchange.
     pub fn exchange(name: &'a str, vhost: &'a str) -> Self {
-        Resource { kind: "exchange", name, vhost }
+        Resource {
+            kind: "exchange",
+            name,
+            vhost,
+        }
     }
 }
 
@@ -46,7 +54,10 @@ impl fmt::Display for Resource<'_> {
 impl Error {
     /// Any code and text.
     pub fn new(code: ReplyCode, text: impl Into<String>) -> Self {
-        Error { code, text: text.into() }
+        Error {
+            code,
+            text: text.into(),
+        }
     }
 
     /// 404: the entity does not exist.

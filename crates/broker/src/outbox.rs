@@ -126,7 +126,10 @@ impl Outbox {
     #[inline]
     pub(crate) fn lock(&self) -> OutboxGuard<'_> {
         let state = self.state.lock();
-        OutboxGuard { was_empty: state.items.is_empty(), state }
+        OutboxGuard {
+            was_empty: state.items.is_empty(),
+            state,
+        }
     }
 }
 
@@ -156,6 +159,10 @@ impl OutboxGuard<'_> {
     /// Releases the lock; returns whom to wake, if the outbox was empty and no longer is.
     #[inline]
     pub fn release(self) -> Option<Waker> {
-        if self.was_empty && !self.state.items.is_empty() { self.state.waker.clone() } else { None }
+        if self.was_empty && !self.state.items.is_empty() {
+            self.state.waker.clone()
+        } else {
+            None
+        }
     }
 }

@@ -38,13 +38,15 @@ impl ChannelPrefetch {
 
     fn claim(&self, wanted: u32) -> u32 {
         let mut granted = 0;
-        let _ = self.outstanding.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |outstanding| {
-            granted = match self.limit.load(Ordering::SeqCst) {
-                0 => wanted,
-                limit => wanted.min(limit.saturating_sub(outstanding)),
-            };
-            (granted > 0).then(|| outstanding + granted)
-        });
+        let _ = self
+            .outstanding
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |outstanding| {
+                granted = match self.limit.load(Ordering::SeqCst) {
+                    0 => wanted,
+                    limit => wanted.min(limit.saturating_sub(outstanding)),
+                };
+                (granted > 0).then(|| outstanding + granted)
+            });
         granted
     }
 

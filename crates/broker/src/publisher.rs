@@ -76,10 +76,14 @@ impl Publisher {
         let properties = publish.properties;
         let outcome = match (&self.last, properties.headers) {
             (_, Some(headers)) => self.route_by_headers(session, publish, headers)?,
-            (Some(last), None) if self.last_key_is(publish) => {
-                PublishOutcome { route: last.clone(), has_bcc: false }
-            }
-            _ => PublishOutcome { route: self.look_up(session, publish, None)?, has_bcc: false },
+            (Some(last), None) if self.last_key_is(publish) => PublishOutcome {
+                route: last.clone(),
+                has_bcc: false,
+            },
+            _ => PublishOutcome {
+                route: self.look_up(session, publish, None)?,
+                has_bcc: false,
+            },
         };
         if let Some(user_id) = properties.user_id {
             check_user_id(session, user_id.as_bytes())?;
@@ -133,12 +137,18 @@ impl Publisher {
             return Ok(route.clone());
         }
         self.last = None;
-        let route = Arc::new(find(session, publish.exchange, &[publish.routing_key], headers)?);
+        let route = Arc::new(find(
+            session,
+            publish.exchange,
+            &[publish.routing_key],
+            headers,
+        )?);
         if route.reusable {
             if self.routes.len() >= MAX_ROUTES {
                 self.routes.clear();
             }
-            self.routes.insert(self.last_key.as_slice().into(), route.clone());
+            self.routes
+                .insert(self.last_key.as_slice().into(), route.clone());
             self.last = Some(route.clone());
         }
         Ok(route)
@@ -147,7 +157,10 @@ impl Publisher {
     /// Adds a message to the run of its route.
     #[inline]
     pub fn push(&mut self, route: Arc<Route>, message: Message) {
-        let same = self.run_route.as_ref().is_some_and(|current| Arc::ptr_eq(current, &route));
+        let same = self
+            .run_route
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, &route));
         if !same {
             self.flush();
             self.run_route = Some(route);
@@ -201,9 +214,9 @@ fn find(
     let topology = vhost.read();
     match topology.exchanges.get(name) {
         None => Err(Error::not_found(resource)),
-        Some(exchange) if exchange.internal => {
-            Err(Error::refused(format!("cannot publish to internal {resource}")))
-        }
+        Some(exchange) if exchange.internal => Err(Error::refused(format!(
+            "cannot publish to internal {resource}"
+        ))),
         Some(_) => Ok(route(&topology, name, routing_keys, headers)),
     }
 }
@@ -213,7 +226,9 @@ fn collect_keys<'a>(
     header: &str,
     keys: &mut SmallVec<[&'a [u8]; 4]>,
 ) -> Result<bool, Error> {
-    let Some(value) = headers.get(header) else { return Ok(false) };
+    let Some(value) = headers.get(header) else {
+        return Ok(false);
+    };
     let Value::Array(items) = value else {
         let given = value_type(value);
         return Err(Error::precondition(format!(
@@ -263,5 +278,7 @@ fn check_expiration(expiration: &[u8]) -> Result<(), Error> {
         Ok(number) => format!("{{value_too_large,{number}}}"),
         Err(_) => "no_integer".to_owned(),
     };
-    Err(Error::precondition(format!("invalid expiration '{text}': {problem}")))
+    Err(Error::precondition(format!(
+        "invalid expiration '{text}': {problem}"
+    )))
 }

@@ -28,10 +28,15 @@ pub(crate) fn route(
     routing_keys: &[&[u8]],
     headers: Option<Table<'_>>,
 ) -> Route {
-    let mut found = Route { queues: SmallVec::new(), reusable: true };
+    let mut found = Route {
+        queues: SmallVec::new(),
+        reusable: true,
+    };
     if exchange.is_empty() {
         for key in routing_keys {
-            let queue = std::str::from_utf8(key).ok().and_then(|name| topology.queues.get(name));
+            let queue = std::str::from_utf8(key)
+                .ok()
+                .and_then(|name| topology.queues.get(name));
             found.queues.extend(queue.cloned());
         }
     } else {
@@ -53,7 +58,9 @@ fn walk<'t>(
     let mut next = 0;
     while let Some(name) = seen.get(next).copied() {
         next += 1;
-        let Some(exchange) = topology.exchanges.get(name) else { continue };
+        let Some(exchange) = topology.exchanges.get(name) else {
+            continue;
+        };
         found.reusable &= exchange.kind != ExchangeKind::Headers;
         let mut matched = false;
         let mut visit = |destination: &'t Destination| {

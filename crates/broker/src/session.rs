@@ -13,9 +13,7 @@ use crate::binding::{Binding, BindingKey, Destination};
 use crate::error::{Error, Resource};
 use crate::exchange::{Exchange, ExchangeOptions};
 use crate::name::ConnectionId;
-use crate::queue::{
-    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority,
-};
+use crate::queue::{ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority};
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -48,7 +46,11 @@ pub struct Declared {
 impl Declared {
     fn new(queue: Arc<Queue>) -> Self {
         let counts = queue.counts();
-        Declared { queue, messages: counts.ready, consumers: counts.consumers }
+        Declared {
+            queue,
+            messages: counts.ready,
+            consumers: counts.consumers,
+        }
     }
 }
 
@@ -59,7 +61,12 @@ impl Session {
         permissions: Arc<Permissions>,
         connection: ConnectionId,
     ) -> Self {
-        Session { user, vhost, connection, permissions }
+        Session {
+            user,
+            vhost,
+            connection,
+            permissions,
+        }
     }
 
     /// Fails with 403 unless the user may do that.
@@ -68,7 +75,9 @@ impl Session {
             return Ok(());
         }
         let (operation, user) = (operation.name(), &self.user.name);
-        Err(Error::refused(format!("{operation} access to {resource} refused for user '{user}'")))
+        Err(Error::refused(format!(
+            "{operation} access to {resource} refused for user '{user}'"
+        )))
     }
 
     fn queue_resource<'a>(&'a self, name: &'a str) -> Resource<'a> {
@@ -118,14 +127,17 @@ impl Session {
             self.permit(Operation::Read, resource)?;
             self.permit(Operation::Write, self.exchange_resource(alternate))?;
         }
-        self.vhost.change(|topology| match topology.exchanges.get(name) {
-            Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
-            None => {
-                let name: Arc<str> = name.into();
-                topology.exchanges.insert(name.clone(), Exchange::new(name, options));
-                Ok(())
-            }
-        })
+        self.vhost
+            .change(|topology| match topology.exchanges.get(name) {
+                Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
+                None => {
+                    let name: Arc<str> = name.into();
+                    topology
+                        .exchanges
+                        .insert(name.clone(), Exchange::new(name, options));
+                    Ok(())
+                }
+            })
     }
 
     /// exchange.delete; deleting what is not there is fine.
@@ -133,11 +145,15 @@ impl Session {
         refuse_default_exchange(name)?;
         let resource = self.exchange_resource(name);
         if name.starts_with("amq.") {
-            return Err(Error::refused(format!("deletion of system {resource} not allowed")));
+            return Err(Error::refused(format!(
+                "deletion of system {resource} not allowed"
+            )));
         }
         self.permit(Operation::Configure, resource)?;
         self.vhost.change(|topology| {
-            let Some(exchange) = topology.exchanges.get(name) else { return Ok(()) };
+            let Some(exchange) = topology.exchanges.get(name) else {
+                return Ok(());
+            };
             if if_unused && exchange.has_bindings() {
                 return Err(Error::precondition(format!("{resource} in use")));
             }
@@ -186,20 +202,22 @@ impl Session {
             self.permit(Operation::Read, resource)?;
             self.permit(Operation::Write, self.exchange_resource(target))?;
         }
-        let queue = self.vhost.change(|topology| match topology.queues.get(name) {
-            Some(queue) => {
-                queue.check_owner(self.connection)?;
-                queue.assert_equivalent(&options)?;
-                Ok::<_, Error>(queue.clone())
-            }
-            None => {
-                let name: Arc<str> = name.into();
-                let queue = Queue::new(name.clone(), self.vhost.name.clone(), options);
-                let queue = Arc::new(queue);
-                topology.queues.insert(name, queue.clone());
-                Ok(queue)
-            }
-        })?;
+        let queue = self
+            .vhost
+            .change(|topology| match topology.queues.get(name) {
+                Some(queue) => {
+                    queue.check_owner(self.connection)?;
+                    queue.assert_equivalent(&options)?;
+                    Ok::<_, Error>(queue.clone())
+                }
+                None => {
+                    let name: Arc<str> = name.into();
+                    let queue = Queue::new(name.clone(), self.vhost.name.clone(), options);
+                    let queue = Arc::new(queue);
+                    topology.queues.insert(name, queue.clone());
+                    Ok(queue)
+                }
+            })?;
         Ok(Declared::new(queue))
     }
 
@@ -211,7 +229,9 @@ impl Session {
         if_empty: bool,
     ) -> Result<usize, Error> {
         self.permit(Operation::Configure, self.queue_resource(name))?;
-        let Some(queue) = self.vhost.queue(name) else { return Ok(0) };
+        let Some(queue) = self.vhost.queue(name) else {
+            return Ok(0);
+        };
         queue.check_owner(self.connection)?;
         // Closed under the topology's lock: nobody may find a queue that is closed already.
         self.vhost.change(|topology| {
@@ -243,7 +263,12 @@ impl Session {
             queue.check_owner(self.connection)?;
             let destination = Destination::Queue(queue);
             let routing_key = routing_key.into();
-            topology.bind(Binding { source, destination, routing_key, arguments });
+            topology.bind(Binding {
+                source,
+                destination,
+                routing_key,
+                arguments,
+            });
             Ok(())
         })
     }
@@ -258,7 +283,9 @@ impl Session {
     ) -> Result<(), Error> {
         self.permit_binding(self.queue_resource(queue), exchange)?;
         self.vhost.change(|topology| {
-            let Some(queue) = topology.queues.get(queue).cloned() else { return Ok(()) };
+            let Some(queue) = topology.queues.get(queue).cloned() else {
+                return Ok(());
+            };
             queue.check_owner(self.connection)?;
             let key = binding_key(exchange, Destination::Queue(queue), routing_key, arguments);
             topology.unbind(&key);
@@ -283,7 +310,12 @@ impl Session {
             };
             let destination = Destination::Exchange(destination.name.clone());
             let routing_key = routing_key.into();
-            topology.bind(Binding { source, destination, routing_key, arguments });
+            topology.bind(Binding {
+                source,
+                destination,
+                routing_key,
+                arguments,
+            });
             Ok(())
         })
     }
@@ -340,7 +372,8 @@ impl Session {
         };
         let queue = Arc::new(Queue::new(name.clone(), self.vhost.name.clone(), owned));
         let id = queue.add_consumer(options)?;
-        self.vhost.change(|topology| topology.queues.insert(name, queue.clone()));
+        self.vhost
+            .change(|topology| topology.queues.insert(name, queue.clone()));
         Ok((queue, id))
     }
 
@@ -364,8 +397,7 @@ impl Session {
         arguments: &FieldTable,
     ) -> Result<Arc<str>, Error> {
         let found = topology.exchanges.get(exchange);
-        let exchange =
-            found.ok_or_else(|| Error::not_found(self.exchange_resource(exchange)))?;
+        let exchange = found.ok_or_else(|| Error::not_found(self.exchange_resource(exchange)))?;
         exchange.validate_binding(arguments)?;
         Ok(exchange.name.clone())
     }
@@ -385,21 +417,29 @@ fn binding_key(
     arguments: FieldTable,
 ) -> BindingKey {
     let routing_key = routing_key.into();
-    Binding { source: source.into(), destination, routing_key, arguments }.key()
+    Binding {
+        source: source.into(),
+        destination,
+        routing_key,
+        arguments,
+    }
+    .key()
 }
 
 fn refuse_default_exchange(name: &str) -> Result<(), Error> {
     match name {
-        "" => Err(Error::refused("operation not permitted on the default exchange")),
+        "" => Err(Error::refused(
+            "operation not permitted on the default exchange",
+        )),
         _ => Ok(()),
     }
 }
 
 fn refuse_reserved_name(kind: &str, name: &str) -> Result<(), Error> {
     match name.starts_with("amq.") {
-        true => {
-            Err(Error::refused(format!("{kind} name '{name}' contains reserved prefix 'amq.*'")))
-        }
+        true => Err(Error::refused(format!(
+            "{kind} name '{name}' contains reserved prefix 'amq.*'"
+        ))),
         false => Ok(()),
     }
 }

@@ -22,17 +22,24 @@ impl Topology {
     /// Adds a binding whose ends exist; false if the same one is there already.
     pub fn bind(&mut self, binding: Binding) -> bool {
         let key = binding.key();
-        let Some(exchange) = self.exchanges.get_mut(&binding.source) else { return false };
+        let Some(exchange) = self.exchanges.get_mut(&binding.source) else {
+            return false;
+        };
         if !exchange.bind(key.clone(), binding) {
             return false;
         }
-        self.by_destination.entry(key.destination.clone()).or_default().insert(key);
+        self.by_destination
+            .entry(key.destination.clone())
+            .or_default()
+            .insert(key);
         true
     }
 
     /// Removes a binding, and the auto-delete exchange that it was the last of.
     pub fn unbind(&mut self, key: &BindingKey) -> bool {
-        let Some(exchange) = self.exchanges.get_mut(&key.source) else { return false };
+        let Some(exchange) = self.exchanges.get_mut(&key.source) else {
+            return false;
+        };
         if !exchange.unbind(key) {
             return false;
         }
@@ -51,7 +58,9 @@ impl Topology {
 
     /// Removes an exchange with all bindings from it and to it.
     pub fn remove_exchange(&mut self, name: &Arc<str>) -> bool {
-        let Some(mut exchange) = self.exchanges.remove(name) else { return false };
+        let Some(mut exchange) = self.exchanges.remove(name) else {
+            return false;
+        };
         for key in exchange.take_bindings() {
             if let Some(keys) = self.by_destination.get_mut(&key.destination) {
                 keys.remove(&key);
@@ -63,7 +72,11 @@ impl Topology {
 
     /// Removes a queue, if it is still that one, with all bindings to it.
     pub fn remove_queue(&mut self, queue: &Arc<Queue>) -> bool {
-        if !self.queues.get(&queue.name).is_some_and(|current| Arc::ptr_eq(current, queue)) {
+        if !self
+            .queues
+            .get(&queue.name)
+            .is_some_and(|current| Arc::ptr_eq(current, queue))
+        {
             return false;
         }
         self.queues.remove(&queue.name);

@@ -43,8 +43,10 @@ impl Transaction {
             .collect();
         queues.sort_unstable_by_key(|queue| queue.id);
         queues.dedup_by_key(|queue| queue.id);
-        let mut locked: Vec<(u64, MutexGuard<'_, State>)> =
-            queues.iter().map(|queue| (queue.id, queue.lock())).collect();
+        let mut locked: Vec<(u64, MutexGuard<'_, State>)> = queues
+            .iter()
+            .map(|queue| (queue.id, queue.lock()))
+            .collect();
         for (queue, lease, outcome) in &settlements {
             if let Some(state) = state_of(&mut locked, queue) {
                 state.settle(&[*lease], *outcome);

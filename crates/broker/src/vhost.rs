@@ -38,9 +38,15 @@ impl VHost {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == "amq.rabbitmq.trace";
             let name: Arc<str> = name.into();
-            topology.exchanges.insert(name.clone(), Exchange::new(name, options));
+            topology
+                .exchanges
+                .insert(name.clone(), Exchange::new(name, options));
         }
-        VHost { name, topology: RwLock::new(topology), generation: AtomicU64::new(0) }
+        VHost {
+            name,
+            topology: RwLock::new(topology),
+            generation: AtomicU64::new(0),
+        }
     }
 
     /// Changes whenever a route might.
@@ -77,6 +83,8 @@ impl VHost {
 
 impl std::fmt::Debug for VHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VHost").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("VHost")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }

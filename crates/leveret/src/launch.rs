@@ -37,9 +37,14 @@ async fn serve(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
         listeners.push(Listener::bind(*address, broker.clone(), options.clone())?);
     }
     announce(loaded, &listeners, started).context("cannot write to standard output")?;
-    let accepting: Vec<_> =
-        listeners.into_iter().map(|listener| tokio::spawn(listener.run())).collect();
-    let watch = tokio::spawn(memory::watch(broker.clone(), config.vm_memory_high_watermark));
+    let accepting: Vec<_> = listeners
+        .into_iter()
+        .map(|listener| tokio::spawn(listener.run()))
+        .collect();
+    let watch = tokio::spawn(memory::watch(
+        broker.clone(),
+        config.vm_memory_high_watermark,
+    ));
     let signal = signals.wait().await;
     tracing::info!(signal, connections = broker.connections.count(), "stopping");
     accepting.iter().for_each(|task| task.abort());
@@ -90,16 +95,27 @@ fn announce(loaded: &Loaded, listeners: &[Listener], started: Instant) -> std::i
         Some(file) => writeln!(out, "  configuration  {}", file.display())?,
         None => writeln!(out, "  configuration  none: defaults")?,
     }
-    writeln!(out, "  messages       in memory: they end with this process")?;
+    writeln!(
+        out,
+        "  messages       in memory: they end with this process"
+    )?;
     for listener in listeners {
         writeln!(out, "  listening      {}", described(listener.address()))?;
     }
     if config.loopback_users.contains(&config.default_user) {
-        writeln!(out, "  user           {}, from this machine only", config.default_user)?;
+        writeln!(
+            out,
+            "  user           {}, from this machine only",
+            config.default_user
+        )?;
     } else {
         writeln!(out, "  user           {}", config.default_user)?;
     }
-    writeln!(out, "ready in {} ms; stop with Ctrl-C", started.elapsed().as_millis())?;
+    writeln!(
+        out,
+        "ready in {} ms; stop with Ctrl-C",
+        started.elapsed().as_millis()
+    )?;
     out.flush()
 }
 

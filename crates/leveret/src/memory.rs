@@ -59,7 +59,10 @@ fn used() -> Option<u64> {
 }
 
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()
+    text.lines()
+        .find_map(|line| line.strip_prefix(name))?
+        .split_whitespace()
+        .next()
 }
 
 #[cfg(test)]

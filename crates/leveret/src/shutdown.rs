@@ -55,6 +55,9 @@ pub async fn close_connections(broker: &Broker) {
     };
     if tokio::time::timeout(GRACE, closed).await.is_err() {
         let count = broker.connections.count();
-        tracing::warn!(connections = count, "clients did not answer connection.close in time");
+        tracing::warn!(
+            connections = count,
+            "clients did not answer connection.close in time"
+        );
     }
 }

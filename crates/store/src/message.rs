@@ -91,7 +91,10 @@ impl Message {
     /// Properties and body in one slice, and the length of the first.
     #[inline]
     pub fn content(&self) -> (&[u8], usize) {
-        (&self.0[HEAD_LEN + self.routing_len()..], self.properties_len())
+        (
+            &self.0[HEAD_LEN + self.routing_len()..],
+            self.properties_len(),
+        )
     }
 
     /// True for delivery mode 2.
@@ -163,7 +166,17 @@ impl MessageBuilder {
         let [r0, r1] = (routing_len as u16).to_le_bytes();
         let flags = if head.persistent { PERSISTENT } else { 0 };
         builder.write(&[
-            &[p0, p1, p2, p3, r0, r1, flags, head.priority, head.exchange.len() as u8],
+            &[
+                p0,
+                p1,
+                p2,
+                p3,
+                r0,
+                r1,
+                flags,
+                head.priority,
+                head.exchange.len() as u8,
+            ],
             head.exchange,
             &[head.routing_key.len() as u8],
             head.routing_key,
@@ -192,7 +205,11 @@ impl MessageBuilder {
 
     /// The message, once its body is complete.
     pub fn finish(self) -> Result<Message, MessageBuilder> {
-        if self.missing() > 0 { Err(self) } else { Ok(self.assume_complete()) }
+        if self.missing() > 0 {
+            Err(self)
+        } else {
+            Ok(self.assume_complete())
+        }
     }
 
     #[inline]
@@ -213,7 +230,9 @@ impl MessageBuilder {
 
     #[cold]
     fn grow(&mut self, needed: usize) {
-        let wanted = (self.buffer.len() * 2).max(self.filled + needed).min(self.target);
+        let wanted = (self.buffer.len() * 2)
+            .max(self.filled + needed)
+            .min(self.target);
         let mut larger = Arc::new_uninit_slice(wanted);
         let fresh = Arc::get_mut(&mut larger).expect("just made");
         fresh[..self.filled].copy_from_slice(&self.buffer[..self.filled]);

@@ -69,7 +69,11 @@ impl Channel {
             prefetch: self.prefetch.clone(),
         });
         self.consumers.insert(tag.as_bytes().into(), handle);
-        core.reply(self.number, consume.no_wait, basic::ConsumeOk { consumer_tag: tag });
+        core.reply(
+            self.number,
+            consume.no_wait,
+            basic::ConsumeOk { consumer_tag: tag },
+        );
         queue.resume(id);
         Ok(())
     }
@@ -95,7 +99,11 @@ impl Channel {
                 self.queues.release(index, 1);
             }
         }
-        core.reply(self.number, cancel.no_wait, basic::CancelOk { consumer_tag: tag });
+        core.reply(
+            self.number,
+            cancel.no_wait,
+            basic::CancelOk { consumer_tag: tag },
+        );
         Ok(())
     }
 
@@ -117,7 +125,14 @@ impl Channel {
         let tag = self.next_delivery_tag();
         if let Some(lease) = got.lease {
             let queue = self.queues.enter(&queue);
-            self.unacked.push(tag, Out { queue, lease, counted: false });
+            self.unacked.push(
+                tag,
+                Out {
+                    queue,
+                    lease,
+                    counted: false,
+                },
+            );
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
         encode::get_ok(
@@ -144,7 +159,11 @@ impl Channel {
         let tag = self.next_delivery_tag();
         if let Origin::Leased(lease) = delivery.origin {
             self.queues.retain(consumer.queue_index);
-            let out = Out { queue: consumer.queue_index, lease, counted: true };
+            let out = Out {
+                queue: consumer.queue_index,
+                lease,
+                counted: true,
+            };
             self.unacked.push(tag, out);
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
@@ -158,9 +177,10 @@ impl Channel {
         }
         match &self.last_queue {
             Some(name) => Ok(name.to_string()),
-            None => {
-                Err(Exception::new(ReplyCode::NotFound, "no previously declared queue"))
-            }
+            None => Err(Exception::new(
+                ReplyCode::NotFound,
+                "no previously declared queue",
+            )),
         }
     }
 }

@@ -52,10 +52,7 @@ impl Channel {
     }
 
     /// basic.publish, whose content is not all at hand.
-    pub fn begin_publish(
-        &mut self,
-        publish: &basic::Publish<'_>,
-    ) -> Result<(), Exception> {
+    pub fn begin_publish(&mut self, publish: &basic::Publish<'_>) -> Result<(), Exception> {
         self.assert_no_content_due()?;
         super::publish::refuse_immediate(publish)?;
         self.content = Content::Method(Announced {
@@ -99,11 +96,19 @@ impl Channel {
             return Err(Exception::new(ReplyCode::FrameError, text).caused_by(PUBLISH));
         }
         arriving.message.append(part);
-        let Arriving { route, mandatory, message } = *arriving;
+        let Arriving {
+            route,
+            mandatory,
+            message,
+        } = *arriving;
         match message.finish() {
             Ok(message) => self.publish_message(core, route, mandatory, message),
             Err(message) => {
-                self.content = Content::Body(Box::new(Arriving { route, mandatory, message }));
+                self.content = Content::Body(Box::new(Arriving {
+                    route,
+                    mandatory,
+                    message,
+                }));
             }
         }
         Ok(())

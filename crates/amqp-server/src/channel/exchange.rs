@@ -1,7 +1,7 @@
 //! Methods of class exchange.
 
-use amqp::method::exchange;
 use amqp::Version;
+use amqp::method::exchange;
 use broker::{Error, ExchangeKind, ExchangeOptions};
 
 use super::{Channel, declared_name, name};
@@ -28,7 +28,8 @@ impl Channel {
                 arguments: declare.arguments.to_owned()?,
             };
             let only_type = core.version == Version::V0_8;
-            core.session.declare_exchange(&exchange, options, only_type)?;
+            core.session
+                .declare_exchange(&exchange, options, only_type)?;
         }
         core.reply(self.number, declare.no_wait, exchange::DeclareOk {});
         Ok(())
@@ -54,7 +55,8 @@ impl Channel {
         let source = declared_name("source", bind.source)?;
         let arguments = bind.arguments.to_owned()?;
         let key = bind.routing_key.as_bytes();
-        core.session.bind_exchange(&destination, &source, key, arguments)?;
+        core.session
+            .bind_exchange(&destination, &source, key, arguments)?;
         core.reply(self.number, bind.no_wait, exchange::BindOk {});
         Ok(())
     }
@@ -68,7 +70,8 @@ impl Channel {
         let source = declared_name("source", unbind.source)?;
         let arguments = unbind.arguments.to_owned()?;
         let key = unbind.routing_key.as_bytes();
-        core.session.unbind_exchange(&destination, &source, key, arguments)?;
+        core.session
+            .unbind_exchange(&destination, &source, key, arguments)?;
         core.reply(self.number, unbind.no_wait, exchange::UnbindOk {});
         Ok(())
     }

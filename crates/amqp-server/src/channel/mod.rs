@@ -112,10 +112,14 @@ impl Channel {
             Method::ChannelFlow(_) => {
                 Err(Exception::new(ReplyCode::NotImplemented, "active=false"))
             }
-            Method::ChannelOpen(_) => {
-                Err(Exception::new(ReplyCode::ChannelError, "second 'channel.open' seen"))
-            }
-            _ => Err(Exception::new(ReplyCode::CommandInvalid, "unimplemented method")),
+            Method::ChannelOpen(_) => Err(Exception::new(
+                ReplyCode::ChannelError,
+                "second 'channel.open' seen",
+            )),
+            _ => Err(Exception::new(
+                ReplyCode::CommandInvalid,
+                "unimplemented method",
+            )),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use amqp::method::{confirm, tx};
 use amqp::Method;
+use amqp::method::{confirm, tx};
 use broker::{Outcome, Queue, Route, Transaction};
 use store::Message;
 

@@ -11,8 +11,8 @@ use super::Channel;
 use super::content::{Announced, Arriving, Content, PUBLISH};
 use super::modes::Mode;
 use crate::connection::Core;
-use crate::exception::Exception;
 use crate::encode;
+use crate::exception::Exception;
 
 const PERSISTENT: u8 = 2;
 
@@ -57,7 +57,11 @@ impl Channel {
         announced: Announced,
         header: &ContentHeader<'_>,
     ) -> Result<(), Exception> {
-        let Announced { exchange, routing_key, mandatory } = announced;
+        let Announced {
+            exchange,
+            routing_key,
+            mandatory,
+        } = announced;
         let prepared = self.prepare(core, &exchange, &routing_key, header)?;
         let head = prepared.head(&exchange, &routing_key, header);
         // Checked against the largest message size, so it fits.
@@ -66,7 +70,11 @@ impl Channel {
             Ok(message) => self.publish_message(core, prepared.route, mandatory, message),
             Err(message) => {
                 let route = prepared.route;
-                self.content = Content::Body(Box::new(Arriving { route, mandatory, message }));
+                self.content = Content::Body(Box::new(Arriving {
+                    route,
+                    mandatory,
+                    message,
+                }));
             }
         }
         Ok(())
@@ -85,8 +93,15 @@ impl Channel {
             .summarize()
             .map_err(|_| Exception::malformed(header.properties.as_wire()).caused_by(PUBLISH))?;
         core.has_published = true;
-        let publish = Publish { exchange, routing_key, properties: &properties };
-        let outcome = core.publisher.route(&core.session, &publish).map_err(at_publish)?;
+        let publish = Publish {
+            exchange,
+            routing_key,
+            properties: &properties,
+        };
+        let outcome = core
+            .publisher
+            .route(&core.session, &publish)
+            .map_err(at_publish)?;
         if header.body_size > core.options.max_message_size {
             return Err(at_publish(broker::Error::precondition(format!(
                 "message size {} is larger than configured max size {}",
@@ -97,12 +112,18 @@ impl Channel {
             .address_replies(header.properties, &properties)
             .map_err(|exception| exception.or_caused_by(PUBLISH))?;
         let rewritten = if outcome.has_bcc {
-            let current = addressed.as_deref().map_or(header.properties, Properties::from_wire);
+            let current = addressed
+                .as_deref()
+                .map_or(header.properties, Properties::from_wire);
             Some(without_bcc(current)?)
         } else {
             addressed
         };
-        Ok(Prepared { route: outcome.route, properties, rewritten })
+        Ok(Prepared {
+            route: outcome.route,
+            properties,
+            rewritten,
+        })
     }
 
     /// A complete message: into the transaction, to its queues, or back to the publisher.
@@ -142,7 +163,13 @@ impl Channel {
             let multiple = confirms.published - confirms.confirmed > 1;
             confirms.confirmed = confirms.published;
             let delivery_tag = confirms.published;
-            core.send(self.number, basic::Ack { delivery_tag, multiple });
+            core.send(
+                self.number,
+                basic::Ack {
+                    delivery_tag,
+                    multiple,
+                },
+            );
         }
     }
 }
@@ -165,7 +192,10 @@ impl Prepared<'_> {
         MessageHead {
             exchange,
             routing_key,
-            properties: self.rewritten.as_deref().unwrap_or(header.properties.as_wire()),
+            properties: self
+                .rewritten
+                .as_deref()
+                .unwrap_or(header.properties.as_wire()),
             persistent: self.properties.delivery_mode == PERSISTENT,
             priority: self.properties.priority,
         }

@@ -17,7 +17,11 @@ impl Channel {
         let queue = declared_name("queue", declare.queue)?;
         if queue == REPLY_TO {
             let queue = ShortStr::truncated(REPLY_TO);
-            let ok = queue::DeclareOk { queue, message_count: 0, consumer_count: 1 };
+            let ok = queue::DeclareOk {
+                queue,
+                message_count: 0,
+                consumer_count: 1,
+            };
             core.reply(self.number, declare.no_wait, ok);
             return Ok(());
         }
@@ -56,7 +60,8 @@ impl Channel {
         let exchange = declared_name("exchange", bind.exchange)?;
         let key = self.routing_key(bind.queue, bind.routing_key);
         let arguments = bind.arguments.to_owned()?;
-        core.session.bind_queue(&queue, &exchange, &key, arguments)?;
+        core.session
+            .bind_queue(&queue, &exchange, &key, arguments)?;
         core.reply(self.number, bind.no_wait, queue::BindOk {});
         Ok(())
     }
@@ -70,7 +75,8 @@ impl Channel {
         let exchange = declared_name("exchange", unbind.exchange)?;
         let key = self.routing_key(unbind.queue, unbind.routing_key);
         let arguments = unbind.arguments.to_owned()?;
-        core.session.unbind_queue(&queue, &exchange, &key, arguments)?;
+        core.session
+            .unbind_queue(&queue, &exchange, &key, arguments)?;
         core.send(self.number, queue::UnbindOk {});
         Ok(())
     }
@@ -93,9 +99,15 @@ impl Channel {
         delete: queue::Delete<'_>,
     ) -> Result<(), Exception> {
         let queue = self.queue_name(delete.queue)?;
-        let dropped = core.session.delete_queue(&queue, delete.if_unused, delete.if_empty)?;
+        let dropped = core
+            .session
+            .delete_queue(&queue, delete.if_unused, delete.if_empty)?;
         let message_count = u32::try_from(dropped).unwrap_or(u32::MAX);
-        core.reply(self.number, delete.no_wait, queue::DeleteOk { message_count });
+        core.reply(
+            self.number,
+            delete.no_wait,
+            queue::DeleteOk { message_count },
+        );
         Ok(())
     }
 

@@ -50,6 +50,9 @@ impl Channel {
         let Some(address) = &self.reply_to else {
             return Err(Error::precondition("fast reply consumer does not exist").into());
         };
-        Ok(Some(properties.with_text(Property::ReplyTo, ShortStr::truncated(address))?))
+        Ok(Some(properties.with_text(
+            Property::ReplyTo,
+            ShortStr::truncated(address),
+        )?))
     }
 }

@@ -36,7 +36,12 @@ impl Channel {
     }
 
     pub(super) fn nack(&mut self, core: &mut Core, nack: basic::Nack) -> Result<(), Exception> {
-        self.settle(core, nack.delivery_tag, nack.multiple, refused(nack.requeue))
+        self.settle(
+            core,
+            nack.delivery_tag,
+            nack.multiple,
+            refused(nack.requeue),
+        )
     }
 
     fn settle(
@@ -57,7 +62,8 @@ impl Channel {
             return Err(unknown_tag(tag));
         }
         let mut settled = Vec::new();
-        self.unacked.remove_up_to(up_to, |tag, out| settled.push((tag, out)));
+        self.unacked
+            .remove_up_to(up_to, |tag, out| settled.push((tag, out)));
         for (tag, out) in settled {
             self.settle_one(core, tag, out, outcome);
         }
@@ -86,7 +92,9 @@ impl Channel {
         if self.pending.leases.is_empty() {
             return;
         }
-        let Some((index, outcome)) = self.pending.run.take() else { return };
+        let Some((index, outcome)) = self.pending.run.take() else {
+            return;
+        };
         let queue = self.queues.get(index);
         let counted = std::mem::take(&mut self.pending.counted);
         // Before the queue is told, so that it can use the room at once.
@@ -102,7 +110,9 @@ impl Channel {
     /// A transaction has committed these.
     pub(super) fn release_settled(&mut self, settled: &[(u64, Out)], core: &Core) {
         let counted = settled.iter().filter(|(_, out)| out.counted).count() as u32;
-        settled.iter().for_each(|(_, out)| self.queues.release(out.queue, 1));
+        settled
+            .iter()
+            .for_each(|(_, out)| self.queues.release(out.queue, 1));
         if counted > 0 && self.prefetch.release(counted) {
             self.resume_consumers(core);
         }
@@ -110,7 +120,9 @@ impl Channel {
 
     /// The channel's consumers have room again.
     pub(super) fn resume_consumers(&self, core: &Core) {
-        self.consumers.values().for_each(|handle| core.resume(*handle));
+        self.consumers
+            .values()
+            .for_each(|handle| core.resume(*handle));
     }
 
     /// Puts everything that is out back to its queues, in their order.
@@ -131,7 +143,9 @@ impl Channel {
         }
         all.sort_by_key(|(index, _)| index.order());
         for run in all.chunk_by(|(a, _), (b, _)| a == b) {
-            let Some((index, _)) = run.first() else { continue };
+            let Some((index, _)) = run.first() else {
+                continue;
+            };
             let leases: Vec<LeaseId> = run.iter().map(|(_, lease)| *lease).collect();
             self.queues.get(*index).settle(&leases, Outcome::Requeue);
             self.queues.release(*index, leases.len());
@@ -158,7 +172,11 @@ impl Channel {
 }
 
 fn refused(requeue: bool) -> Outcome {
-    if requeue { Outcome::Requeue } else { Outcome::Discard }
+    if requeue {
+        Outcome::Requeue
+    } else {
+        Outcome::Discard
+    }
 }
 
 fn unknown_tag(tag: u64) -> Exception {

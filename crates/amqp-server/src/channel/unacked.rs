@@ -75,7 +75,9 @@ impl Unacked {
             return self.stragglers.remove(&tag);
         };
         let found = self.ring.get_mut(usize::try_from(index).ok()?)?.take();
-        let Some(out) = found else { return self.stragglers.remove(&tag) };
+        let Some(out) = found else {
+            return self.stragglers.remove(&tag);
+        };
         self.taken -= 1;
         self.trim();
         Some(out)
@@ -92,7 +94,11 @@ impl Unacked {
 
     /// Removes all deliveries up to and including `tag`, oldest first.
     pub fn remove_up_to(&mut self, tag: u64, mut removed: impl FnMut(u64, Out)) {
-        while let Some(entry) = self.stragglers.first_entry().filter(|entry| *entry.key() <= tag) {
+        while let Some(entry) = self
+            .stragglers
+            .first_entry()
+            .filter(|entry| *entry.key() <= tag)
+        {
             let (tag, out) = entry.remove_entry();
             removed(tag, out);
         }
@@ -113,7 +119,9 @@ impl Unacked {
 
     /// Puts back what a rolled-back transaction had removed.
     pub fn restore(&mut self, tag: u64, out: Out) {
-        let index = tag.checked_sub(self.base).and_then(|index| usize::try_from(index).ok());
+        let index = tag
+            .checked_sub(self.base)
+            .and_then(|index| usize::try_from(index).ok());
         match index.and_then(|index| self.ring.get_mut(index)) {
             Some(place) => {
                 *place = Some(out);
@@ -157,7 +165,10 @@ pub(super) struct QueueTable {
 impl QueueTable {
     /// The queue's place; counts one use.
     pub fn enter(&mut self, queue: &Arc<Queue>) -> QueueIndex {
-        let found = self.queues.iter_mut().find(|(_, (known, _))| Arc::ptr_eq(known, queue));
+        let found = self
+            .queues
+            .iter_mut()
+            .find(|(_, (known, _))| Arc::ptr_eq(known, queue));
         match found {
             Some((index, (_, uses))) => {
                 *uses += 1;
@@ -196,7 +207,11 @@ mod tests {
     use super::*;
 
     fn out(lease: u32) -> Out {
-        Out { queue: QueueIndex(0), lease: LeaseId(lease), counted: true }
+        Out {
+            queue: QueueIndex(0),
+            lease: LeaseId(lease),
+            counted: true,
+        }
     }
 
     #[derive(Debug, Clone)]

@@ -58,7 +58,11 @@ pub(super) fn with_input<R>(
         if buffer.len() < start + READ_SIZE {
             buffer.resize(start + READ_SIZE, 0);
         }
-        read(Input { buffer: &mut buffer[..start + READ_SIZE], start, partial })
+        read(Input {
+            buffer: &mut buffer[..start + READ_SIZE],
+            start,
+            partial,
+        })
     })
 }
 

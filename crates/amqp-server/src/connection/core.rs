@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use amqp::method::{basic, channel, connection};
 use amqp::{Method, ShortStr, Version, frame};
-use broker::{Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, Origin, Outbox, Publisher, Queue, Session};
+use broker::{
+    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, Origin, Outbox, Publisher, Queue, Session,
+};
 use slab::Slab;
 
 use crate::channel::QueueIndex;
@@ -141,7 +143,9 @@ impl Core {
     /// Ends a consumer. What was on its way to it goes back to its queue. True if other consumers
     /// of its channel have room for that reason.
     pub fn drop_consumer(&mut self, handle: ConsumerHandle) -> bool {
-        let Some(consumer) = self.consumers.try_remove(handle.0 as usize) else { return false };
+        let Some(consumer) = self.consumers.try_remove(handle.0 as usize) else {
+            return false;
+        };
         self.session.cancel(&consumer.queue, consumer.id);
         let unsent = self.outbox.withdraw(|other| other == handle);
         let leased = unsent
@@ -155,7 +159,11 @@ impl Core {
     }
 
     pub fn own_exclusively(&mut self, queue: &Arc<Queue>) {
-        if !self.exclusive_queues.iter().any(|owned| Arc::ptr_eq(owned, queue)) {
+        if !self
+            .exclusive_queues
+            .iter()
+            .any(|owned| Arc::ptr_eq(owned, queue))
+        {
             self.exclusive_queues.retain(|owned| !owned.is_deleted());
             self.exclusive_queues.push(queue.clone());
         }
@@ -171,7 +179,13 @@ impl Core {
         if self.capabilities.consumer_cancel_notify
             && let Some(consumer_tag) = ShortStr::new(tag)
         {
-            self.send(channel, basic::Cancel { consumer_tag, no_wait: true });
+            self.send(
+                channel,
+                basic::Cancel {
+                    consumer_tag,
+                    no_wait: true,
+                },
+            );
         }
     }
 

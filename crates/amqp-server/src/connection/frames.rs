@@ -70,12 +70,18 @@ impl Connection {
         let payload = &whole[HEADER_LEN..whole.len() - 1];
         let end = whole[whole.len() - 1];
         if end != END {
-            return Err(frame_error(header, payload, &format!("{{invalid_frame_end_marker,{end}}}")));
+            return Err(frame_error(
+                header,
+                payload,
+                &format!("{{invalid_frame_end_marker,{end}}}"),
+            ));
         }
         match Kind::from_octet(header.kind) {
-            Some(kind) if is_long_enough(kind, payload) => {
-                Ok(Frame { kind, channel: header.channel, payload })
-            }
+            Some(kind) if is_long_enough(kind, payload) => Ok(Frame {
+                kind,
+                channel: header.channel,
+                payload,
+            }),
             _ => Err(frame_error(header, payload, "unknown_frame")),
         }
     }
@@ -149,8 +155,15 @@ impl Connection {
         let whole = WholeContent::find(number, rest, self.core.frame_max);
         let (taken, result) = match whole {
             Some(content) if channel.expects_method() => {
-                let WholeContent { header, body, length } = content;
-                (length, channel.publish_whole(&mut self.core, &publish, &header, body))
+                let WholeContent {
+                    header,
+                    body,
+                    length,
+                } = content;
+                (
+                    length,
+                    channel.publish_whole(&mut self.core, &publish, &header, body),
+                )
             }
             _ => (0, channel.begin_publish(&publish)),
         };
@@ -188,14 +201,19 @@ impl Connection {
         }
         let size = header.size as usize;
         let part = &bytes[HEADER_LEN..bytes.len().min(HEADER_LEN + size)];
-        self.body = Some(PartialBody { channel: header.channel, missing: size - part.len() });
+        self.body = Some(PartialBody {
+            channel: header.channel,
+            missing: size - part.len(),
+        });
         self.body_part(header.channel, part)?;
         Ok(HEADER_LEN + part.len())
     }
 
     /// Takes what belongs to the body frame that had begun.
     fn continue_body(&mut self, bytes: &[u8]) -> Result<usize, Exception> {
-        let Some(body) = &mut self.body else { return Ok(0) };
+        let Some(body) = &mut self.body else {
+            return Ok(0);
+        };
         let channel = body.channel;
         let part = &bytes[..bytes.len().min(body.missing)];
         body.missing -= part.len();
@@ -246,11 +264,19 @@ impl<'a> WholeContent<'a> {
             return None;
         }
         if header.body_size == 0 {
-            return Some(WholeContent { header, body: &[], length });
+            return Some(WholeContent {
+                header,
+                body: &[],
+                length,
+            });
         }
         let (body, body_length) = next(Kind::Body, channel, &bytes[length..], frame_max)?;
         let whole = body.len() as u64 == header.body_size;
-        whole.then_some(WholeContent { header, body, length: length + body_length })
+        whole.then_some(WholeContent {
+            header,
+            body,
+            length: length + body_length,
+        })
     }
 }
 
@@ -289,5 +315,8 @@ fn frame_error(header: &Header, payload: &[u8], problem: &str) -> Exception {
 }
 
 fn unexpected(kind: Kind, payload: &[u8]) -> Exception {
-    Exception::new(ReplyCode::UnexpectedFrame, format!("type {}, {}", kind as u8, octets(payload)))
+    Exception::new(
+        ReplyCode::UnexpectedFrame,
+        format!("type {}, {}", kind as u8, octets(payload)),
+    )
 }

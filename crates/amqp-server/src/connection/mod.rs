@@ -215,7 +215,10 @@ impl Connection {
         let partial = std::mem::take(&mut self.partial);
         buffers::with_input(self.core.frame_max, partial, |mut input| {
             let mut buffer = ReadBuf::new(input.free());
-            if let Poll::Pending = Pin::new(&mut self.stream).poll_read(cx, &mut buffer)? {
+            if Pin::new(&mut self.stream)
+                .poll_read(cx, &mut buffer)?
+                .is_pending()
+            {
                 self.partial = input.keep_partial();
                 return Poll::Pending;
             }
@@ -284,9 +287,18 @@ impl Connection {
         match item {
             Outgoing::Delivery(delivery) => {
                 let handle = delivery.consumer;
-                let Core { consumers, out, frame_max, .. } = &mut self.core;
-                let Some(consumer) = consumers.get(handle.0 as usize) else { return };
-                let Some(channel) = self.channels.get_mut(&consumer.channel) else { return };
+                let Core {
+                    consumers,
+                    out,
+                    frame_max,
+                    ..
+                } = &mut self.core;
+                let Some(consumer) = consumers.get(handle.0 as usize) else {
+                    return;
+                };
+                let Some(channel) = self.channels.get_mut(&consumer.channel) else {
+                    return;
+                };
                 channel.deliver(out, *frame_max, consumer, &delivery);
             }
             Outgoing::Cancelled(handle) => {

@@ -34,7 +34,9 @@ fn field_value() -> impl Strategy<Value = FieldValue> {
             prop::collection::vec(inner.clone(), 0..5).prop_map(FieldValue::Array),
             prop::collection::btree_map("[a-z]{0,8}", inner, 0..5).prop_map(|entries| {
                 let mut table = FieldTable::new();
-                entries.into_iter().for_each(|(name, value)| table.insert(&name, value));
+                entries
+                    .into_iter()
+                    .for_each(|(name, value)| table.insert(&name, value));
                 FieldValue::Table(table)
             }),
         ]
@@ -44,7 +46,9 @@ fn field_value() -> impl Strategy<Value = FieldValue> {
 fn field_table() -> impl Strategy<Value = FieldTable> {
     prop::collection::btree_map("[a-z-]{0,20}", field_value(), 0..6).prop_map(|entries| {
         let mut table = FieldTable::new();
-        entries.into_iter().for_each(|(name, value)| table.insert(&name, value));
+        entries
+            .into_iter()
+            .for_each(|(name, value)| table.insert(&name, value));
         table
     })
 }
@@ -59,7 +63,10 @@ fn round_trip(method: Method<'_>, version: Version) {
     let bytes = encode(&method, version);
     assert_eq!(Method::decode(version, &bytes), Ok(method));
     for cut in 0..bytes.len() {
-        assert!(Method::decode(version, &bytes[..cut]).is_err(), "{method:?} cut at {cut}");
+        assert!(
+            Method::decode(version, &bytes[..cut]).is_err(),
+            "{method:?} cut at {cut}"
+        );
     }
 }
 
@@ -142,7 +149,10 @@ proptest! {
 #[test]
 fn consume_has_no_arguments_on_0_8() {
     let method = Method::from(basic::Consume::default());
-    assert_eq!(encode(&method, Version::V0_8).len() + 4, encode(&method, Version::V0_9_1).len());
+    assert_eq!(
+        encode(&method, Version::V0_8).len() + 4,
+        encode(&method, Version::V0_9_1).len()
+    );
 }
 
 #[test]
@@ -157,13 +167,19 @@ fn connection_close_is_method_60_on_0_8() {
 fn unknown_method_is_named() {
     assert_eq!(
         Method::decode(Version::V0_9_1, &[0, 50, 0, 99]),
-        Err(DecodeError::UnknownMethod { class: 50, method: 99 })
+        Err(DecodeError::UnknownMethod {
+            class: 50,
+            method: 99
+        })
     );
 }
 
 #[test]
 fn trailing_bytes_are_an_error() {
-    assert_eq!(Method::decode(Version::V0_9_1, &[0, 90, 0, 10, 0]), Err(DecodeError::Trailing(1)));
+    assert_eq!(
+        Method::decode(Version::V0_9_1, &[0, 90, 0, 10, 0]),
+        Err(DecodeError::Trailing(1))
+    );
 }
 
 #[test]
@@ -176,6 +192,12 @@ fn table_nested_a_thousand_deep_is_refused() {
         outer.extend_from_slice(&bytes);
         bytes = outer;
     }
-    assert_eq!(Table::from_wire(&bytes).validate(), Err(DecodeError::TooDeep));
-    assert_eq!(Table::from_wire(&bytes).to_owned(), Err(DecodeError::TooDeep));
+    assert_eq!(
+        Table::from_wire(&bytes).validate(),
+        Err(DecodeError::TooDeep)
+    );
+    assert_eq!(
+        Table::from_wire(&bytes).to_owned(),
+        Err(DecodeError::TooDeep)
+    );
 }

@@ -22,14 +22,22 @@ impl PasswordHash {
     }
 
     fn salted(salt: [u8; SALT_LEN], password: &[u8]) -> Self {
-        let digest = Sha256::new().chain_update(salt).chain_update(password).finalize().into();
+        let digest = Sha256::new()
+            .chain_update(salt)
+            .chain_update(password)
+            .finalize()
+            .into();
         PasswordHash { salt, digest }
     }
 
     /// True for the password that was hashed. Takes the same time wherever they differ.
     pub fn verify(&self, password: &[u8]) -> bool {
         let given = Self::salted(self.salt, password).digest;
-        given.iter().zip(&self.digest).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+        given
+            .iter()
+            .zip(&self.digest)
+            .fold(0, |difference, (a, b)| difference | (a ^ b))
+            == 0
     }
 
     /// As definitions files hold it.
@@ -52,7 +60,10 @@ mod tests {
     fn hash_is_rabbitmqs() {
         // The example of RabbitMQ's page on passwords: salt 908DC60A, password "test12".
         let hash = PasswordHash::salted([0x90, 0x8D, 0xC6, 0x0A], b"test12");
-        assert_eq!(hash.to_base64(), "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR");
+        assert_eq!(
+            hash.to_base64(),
+            "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
+        );
         assert!(hash.verify(b"test12"));
         assert!(!hash.verify(b"test13") && !hash.verify(b""));
     }

@@ -88,7 +88,11 @@ impl Permissions {
 
     /// True where the operation on the entity of that name is permitted.
     pub fn permit(&self, operation: Operation, name: &str) -> bool {
-        let name = if name.is_empty() { DEFAULT_EXCHANGE } else { name };
+        let name = if name.is_empty() {
+            DEFAULT_EXCHANGE
+        } else {
+            name
+        };
         match operation {
             Operation::Configure => self.configure.permits(name),
             Operation::Write => self.write.permits(name),

@@ -50,7 +50,9 @@ pub struct Users {
 impl Users {
     /// Adds or replaces a user.
     pub fn insert(&self, user: User) {
-        self.by_name.write().insert(user.name.clone(), Arc::new(user));
+        self.by_name
+            .write()
+            .insert(user.name.clone(), Arc::new(user));
     }
 
     /// Sets which users may connect from this machine only.
@@ -65,7 +67,9 @@ impl Users {
 
     /// Checks name, password and where the client is.
     pub fn login(&self, name: &str, password: &[u8], from: IpAddr) -> Login {
-        let Some(user) = self.get(name) else { return Login::Refused };
+        let Some(user) = self.get(name) else {
+            return Login::Refused;
+        };
         if password.is_empty() || !user.password.verify(password) {
             return Login::Refused;
         }
@@ -96,10 +100,25 @@ mod tests {
         let here = IpAddr::from(Ipv4Addr::LOCALHOST);
         let mapped = IpAddr::from(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
         let elsewhere = IpAddr::from([192, 0, 2, 1]);
-        assert!(matches!(users.login("guest", b"guest", here), Login::Accepted(_)));
-        assert!(matches!(users.login("guest", b"guest", mapped), Login::Accepted(_)));
-        assert!(matches!(users.login("guest", b"guest", elsewhere), Login::OnlyFromLoopback));
-        assert!(matches!(users.login("guest", b"wrong", elsewhere), Login::Refused));
-        assert!(matches!(users.login("nobody", b"guest", here), Login::Refused));
+        assert!(matches!(
+            users.login("guest", b"guest", here),
+            Login::Accepted(_)
+        ));
+        assert!(matches!(
+            users.login("guest", b"guest", mapped),
+            Login::Accepted(_)
+        ));
+        assert!(matches!(
+            users.login("guest", b"guest", elsewhere),
+            Login::OnlyFromLoopback
+        ));
+        assert!(matches!(
+            users.login("guest", b"wrong", elsewhere),
+            Login::Refused
+        ));
+        assert!(matches!(
+            users.login("nobody", b"guest", here),
+            Login::Refused
+        ));
     }
 }

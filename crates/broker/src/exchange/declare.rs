@@ -38,7 +38,10 @@ impl ExchangeOptions {
     }
 
     pub(super) fn alternate(&self) -> Option<Arc<str>> {
-        self.arguments.get(ALTERNATE_EXCHANGE)?.as_str().map(Arc::from)
+        self.arguments
+            .get(ALTERNATE_EXCHANGE)?
+            .as_str()
+            .map(Arc::from)
     }
 
     /// Checks the arguments of a new exchange.
@@ -76,9 +79,19 @@ impl Exchange {
             return Ok(());
         }
         assert_same_flag("durable", resource, options.durable, self.durable)?;
-        assert_same_flag("auto_delete", resource, options.auto_delete, self.auto_delete)?;
+        assert_same_flag(
+            "auto_delete",
+            resource,
+            options.auto_delete,
+            self.auto_delete,
+        )?;
         assert_same_flag("internal", resource, options.internal, self.internal)?;
-        assert_equivalent(ALTERNATE_EXCHANGE, resource, &options.arguments, &self.arguments)
+        assert_equivalent(
+            ALTERNATE_EXCHANGE,
+            resource,
+            &options.arguments,
+            &self.arguments,
+        )
     }
 
     /// Checks a new binding's arguments.

@@ -15,7 +15,10 @@ pub(super) struct Direct {
 
 impl Router for Direct {
     fn add(&mut self, binding: &Arc<Binding>) {
-        self.by_key.entry(binding.routing_key.clone()).or_default().push(binding.clone());
+        self.by_key
+            .entry(binding.routing_key.clone())
+            .or_default()
+            .push(binding.clone());
     }
 
     fn remove(&mut self, binding: &Arc<Binding>) {
@@ -29,7 +32,9 @@ impl Router for Direct {
 
     fn route<'r>(&'r self, routing_key: &[u8], _: Option<Table<'_>>, visit: Visit<'_, 'r>) {
         if let Some(bindings) = self.by_key.get(routing_key) {
-            bindings.iter().for_each(|binding| visit(&binding.destination));
+            bindings
+                .iter()
+                .for_each(|binding| visit(&binding.destination));
         }
     }
 }

@@ -16,7 +16,8 @@ pub(super) struct Fanout {
 
 impl Router for Fanout {
     fn add(&mut self, binding: &Arc<Binding>) {
-        self.bindings.insert(Arc::as_ptr(binding).addr(), binding.clone());
+        self.bindings
+            .insert(Arc::as_ptr(binding).addr(), binding.clone());
     }
 
     fn remove(&mut self, binding: &Arc<Binding>) {
@@ -24,6 +25,8 @@ impl Router for Fanout {
     }
 
     fn route<'r>(&'r self, _: &[u8], _: Option<Table<'_>>, visit: Visit<'_, 'r>) {
-        self.bindings.values().for_each(|binding| visit(&binding.destination));
+        self.bindings
+            .values()
+            .for_each(|binding| visit(&binding.destination));
     }
 }

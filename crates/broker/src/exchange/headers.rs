@@ -22,7 +22,9 @@ enum Match {
 
 impl Match {
     fn from_arguments(arguments: &FieldTable) -> Result<Match, Error> {
-        let Some(value) = arguments.get("x-match") else { return Ok(Match::All) };
+        let Some(value) = arguments.get("x-match") else {
+            return Ok(Match::All);
+        };
         match value {
             FieldValue::LongStr(text) => match text.as_slice() {
                 b"all" => Ok(Match::All),
@@ -84,9 +86,9 @@ fn equal(wanted: &FieldValue, found: Value<'_>) -> bool {
         (FieldValue::Decimal(scale, digits), Value::Decimal(other_scale, other_digits)) => {
             (*scale, *digits) == (other_scale, other_digits)
         }
-        (FieldValue::Table(wanted), Value::Table(found)) => {
-            found.to_owned().is_ok_and(|found| found.same_entries(wanted))
-        }
+        (FieldValue::Table(wanted), Value::Table(found)) => found
+            .to_owned()
+            .is_ok_and(|found| found.same_entries(wanted)),
         _ => false,
     }
 }
@@ -98,7 +100,8 @@ impl Router for Headers {
     }
 
     fn remove(&mut self, binding: &Arc<Binding>) {
-        self.bindings.retain(|(_, other)| !Arc::ptr_eq(other, binding));
+        self.bindings
+            .retain(|(_, other)| !Arc::ptr_eq(other, binding));
     }
 
     fn route<'r>(&'r self, _: &[u8], headers: Option<Table<'_>>, visit: Visit<'_, 'r>) {
@@ -135,7 +138,10 @@ mod tests {
         let wanted = FieldTable::new().with("x-kind", "k").with("a", 1);
         let headers = FieldTable::new().with("a", 1);
         assert!(matches(&wanted, &headers));
-        assert!(!matches(&wanted.clone().with("x-match", "all-with-x"), &headers));
+        assert!(!matches(
+            &wanted.clone().with("x-match", "all-with-x"),
+            &headers
+        ));
         let only_x = FieldTable::new().with("x-kind", "k");
         assert!(!matches(&wanted.clone().with("x-match", "any"), &only_x));
         assert!(matches(&wanted.with("x-match", "any-with-x"), &only_x));
@@ -152,6 +158,9 @@ mod tests {
     fn no_arguments_match_everything_with_all_and_nothing_with_any() {
         let headers = FieldTable::new().with("a", 1);
         assert!(matches(&FieldTable::new(), &headers));
-        assert!(!matches(&FieldTable::new().with("x-match", "any"), &headers));
+        assert!(!matches(
+            &FieldTable::new().with("x-match", "any"),
+            &headers
+        ));
     }
 }

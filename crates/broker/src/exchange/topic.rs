@@ -31,7 +31,8 @@ pub(super) struct Topic {
 
 fn words(key: &[u8]) -> impl Iterator<Item = &[u8]> {
     // An empty key has no words, so that `#` matches it and `*` does not.
-    key.split(|byte| *byte == b'.').filter(move |_| !key.is_empty())
+    key.split(|byte| *byte == b'.')
+        .filter(move |_| !key.is_empty())
 }
 
 impl Node {
@@ -88,14 +89,19 @@ impl<'r> Search<'_, 'r, '_> {
         if let Some(any) = &node.any_words {
             for skipped in index..=self.words.len() {
                 // A longer suffix was tried before: everything from here on is done.
-                if !self.entered.insert((std::ptr::from_ref::<Node>(any).addr(), skipped)) {
+                if !self
+                    .entered
+                    .insert((std::ptr::from_ref::<Node>(any).addr(), skipped))
+                {
                     break;
                 }
                 self.at(any, skipped);
             }
         }
         let Some(word) = self.words.get(index) else {
-            node.bindings.iter().for_each(|binding| (self.visit)(&binding.destination));
+            node.bindings
+                .iter()
+                .for_each(|binding| (self.visit)(&binding.destination));
             return;
         };
         if let Some(child) = node.children.get(*word) {
@@ -120,7 +126,12 @@ impl Router for Topic {
 
     fn route<'r>(&'r self, routing_key: &[u8], _: Option<Table<'_>>, visit: Visit<'_, 'r>) {
         let words: SmallVec<[&[u8]; 16]> = words(routing_key).collect();
-        Search { words: &words, visit, entered: HashSet::new() }.at(&self.root, 0);
+        Search {
+            words: &words,
+            visit,
+            entered: HashSet::new(),
+        }
+        .at(&self.root, 0);
     }
 }
 
@@ -163,7 +174,11 @@ mod tests {
     }
 
     fn split(key: &str) -> Vec<&str> {
-        if key.is_empty() { Vec::new() } else { key.split('.').collect() }
+        if key.is_empty() {
+            Vec::new()
+        } else {
+            key.split('.').collect()
+        }
     }
 
     proptest! {

@@ -12,7 +12,10 @@ const MAX_EXPIRY: i64 = 315_360_000_000;
 /// What values an argument takes.
 enum Kind {
     /// A whole number in this range; the texts for below and above.
-    Number { zero: bool, max: Option<(i64, &'static str)> },
+    Number {
+        zero: bool,
+        max: Option<(i64, &'static str)>,
+    },
     /// A flag.
     Flag,
     /// Text, one of these.
@@ -47,8 +50,22 @@ const STREAM: [bool; 3] = [false, false, true];
 
 /// Every argument that is compared on redeclaration, in the order of comparison.
 pub(super) const KNOWN: &[Argument] = &[
-    argument("x-expires", Kind::Number { zero: false, max: Some((MAX_EXPIRY, "value_too_large")) }, NOT_STREAM),
-    argument("x-message-ttl", Kind::Number { zero: true, max: Some((MAX_EXPIRY, "value_too_large")) }, NOT_STREAM),
+    argument(
+        "x-expires",
+        Kind::Number {
+            zero: false,
+            max: Some((MAX_EXPIRY, "value_too_large")),
+        },
+        NOT_STREAM,
+    ),
+    argument(
+        "x-message-ttl",
+        Kind::Number {
+            zero: true,
+            max: Some((MAX_EXPIRY, "value_too_large")),
+        },
+        NOT_STREAM,
+    ),
     argument("x-dead-letter-exchange", Kind::ExchangeName, NOT_STREAM),
     argument(
         "x-dead-letter-routing-key",
@@ -57,14 +74,51 @@ pub(super) const KNOWN: &[Argument] = &[
     ),
     argument(
         "x-dead-letter-strategy",
-        Kind::OneOf(&["at-most-once", "at-least-once"], |_| "invalid_dlx_strategy".to_owned()),
+        Kind::OneOf(&["at-most-once", "at-least-once"], |_| {
+            "invalid_dlx_strategy".to_owned()
+        }),
         QUORUM,
     ),
-    argument("x-max-length", Kind::Number { zero: true, max: None }, NOT_STREAM),
-    argument("x-max-length-bytes", Kind::Number { zero: true, max: None }, ALL),
-    argument("x-max-in-memory-length", Kind::Number { zero: true, max: None }, QUORUM),
-    argument("x-max-in-memory-bytes", Kind::Number { zero: true, max: None }, QUORUM),
-    argument("x-max-priority", Kind::Number { zero: true, max: Some((255, "max_value_exceeded")) }, CLASSIC),
+    argument(
+        "x-max-length",
+        Kind::Number {
+            zero: true,
+            max: None,
+        },
+        NOT_STREAM,
+    ),
+    argument(
+        "x-max-length-bytes",
+        Kind::Number {
+            zero: true,
+            max: None,
+        },
+        ALL,
+    ),
+    argument(
+        "x-max-in-memory-length",
+        Kind::Number {
+            zero: true,
+            max: None,
+        },
+        QUORUM,
+    ),
+    argument(
+        "x-max-in-memory-bytes",
+        Kind::Number {
+            zero: true,
+            max: None,
+        },
+        QUORUM,
+    ),
+    argument(
+        "x-max-priority",
+        Kind::Number {
+            zero: true,
+            max: Some((255, "max_value_exceeded")),
+        },
+        CLASSIC,
+    ),
     argument(
         "x-overflow",
         Kind::OneOf(
@@ -75,22 +129,68 @@ pub(super) const KNOWN: &[Argument] = &[
     ),
     argument(
         "x-queue-mode",
-        Kind::OneOf(&["default", "lazy"], |mode| format!("\"unsupported queue mode '{mode}'\"")),
+        Kind::OneOf(&["default", "lazy"], |mode| {
+            format!("\"unsupported queue mode '{mode}'\"")
+        }),
         CLASSIC,
     ),
     argument(
         "x-queue-version",
-        Kind::Exactly(2, |version| format!("\"unsupported queue version '{version}'\"")),
+        Kind::Exactly(2, |version| {
+            format!("\"unsupported queue version '{version}'\"")
+        }),
         CLASSIC,
     ),
     argument("x-single-active-consumer", Kind::Flag, NOT_STREAM),
-    argument("x-delivery-limit", Kind::Number { zero: true, max: None }, QUORUM),
-    argument("x-consumer-timeout", Kind::Number { zero: false, max: None }, NOT_STREAM),
-    argument("x-quorum-initial-group-size", Kind::Number { zero: false, max: None }, QUORUM),
+    argument(
+        "x-delivery-limit",
+        Kind::Number {
+            zero: true,
+            max: None,
+        },
+        QUORUM,
+    ),
+    argument(
+        "x-consumer-timeout",
+        Kind::Number {
+            zero: false,
+            max: None,
+        },
+        NOT_STREAM,
+    ),
+    argument(
+        "x-quorum-initial-group-size",
+        Kind::Number {
+            zero: false,
+            max: None,
+        },
+        QUORUM,
+    ),
     argument("x-max-age", Kind::Text, STREAM),
-    argument("x-stream-max-segment-size-bytes", Kind::Number { zero: true, max: None }, STREAM),
-    argument("x-stream-filter-size-bytes", Kind::Number { zero: true, max: None }, STREAM),
-    argument("x-initial-cluster-size", Kind::Number { zero: false, max: None }, STREAM),
+    argument(
+        "x-stream-max-segment-size-bytes",
+        Kind::Number {
+            zero: true,
+            max: None,
+        },
+        STREAM,
+    ),
+    argument(
+        "x-stream-filter-size-bytes",
+        Kind::Number {
+            zero: true,
+            max: None,
+        },
+        STREAM,
+    ),
+    argument(
+        "x-initial-cluster-size",
+        Kind::Number {
+            zero: false,
+            max: None,
+        },
+        STREAM,
+    ),
     argument("x-queue-leader-locator", Kind::Text, ALL),
     argument("x-queue-master-locator", Kind::Text, CLASSIC),
 ];
@@ -114,7 +214,9 @@ impl QueueKind {
     }
 
     fn from_arguments(arguments: &FieldTable, resource: Resource<'_>) -> Result<Self, Error> {
-        let Some(value) = arguments.get(QUEUE_TYPE) else { return Ok(QueueKind::Classic) };
+        let Some(value) = arguments.get(QUEUE_TYPE) else {
+            return Ok(QueueKind::Classic);
+        };
         let FieldValue::LongStr(name) = value else {
             return Err(unacceptable_type(QUEUE_TYPE, resource, value));
         };
@@ -124,20 +226,23 @@ impl QueueKind {
             b"stream" => Ok(QueueKind::Stream),
             other => {
                 let other = String::from_utf8_lossy(other);
-                Err(invalid(QUEUE_TYPE, resource, &format!("\"unsupported queue type '{other}'\"")))
+                Err(invalid(
+                    QUEUE_TYPE,
+                    resource,
+                    &format!("\"unsupported queue type '{other}'\""),
+                ))
             }
         }
     }
 }
 
 /// Checks all arguments of a new queue.
-pub(super) fn validate(
-    arguments: &FieldTable,
-    resource: Resource<'_>,
-) -> Result<QueueKind, Error> {
+pub(super) fn validate(arguments: &FieldTable, resource: Resource<'_>) -> Result<QueueKind, Error> {
     let kind = QueueKind::from_arguments(arguments, resource)?;
     for argument in KNOWN {
-        let Some(value) = arguments.get(argument.name) else { continue };
+        let Some(value) = arguments.get(argument.name) else {
+            continue;
+        };
         if !argument.types[kind as usize] {
             let (name, module) = (argument.name, kind.module());
             return Err(Error::precondition(format!(
@@ -163,7 +268,11 @@ pub(crate) fn consumer_priority(
     if let Some(value) = arguments.get("x-cancel-on-ha-failover")
         && !matches!(value, FieldValue::Bool(_))
     {
-        return Err(unacceptable_type("x-cancel-on-ha-failover", resource, value));
+        return Err(unacceptable_type(
+            "x-cancel-on-ha-failover",
+            resource,
+            value,
+        ));
     }
     match arguments.get("x-priority") {
         None => Ok(0),
@@ -216,7 +325,11 @@ impl Argument {
             Kind::OneOf(values, text) => {
                 let given = self.text(value, resource)?;
                 let known = values.iter().any(|value| *value == given);
-                if known { Ok(()) } else { Err(invalid(name, resource, &text(&given))) }
+                if known {
+                    Ok(())
+                } else {
+                    Err(invalid(name, resource, &text(&given)))
+                }
             }
             Kind::Text => self.text(value, resource).map(drop),
             Kind::ExchangeName => match value {
@@ -259,5 +372,9 @@ fn invalid(name: &str, resource: Resource<'_>, text: &str) -> Error {
 }
 
 fn unacceptable_type(name: &str, resource: Resource<'_>, value: &FieldValue) -> Error {
-    invalid(name, resource, &format!("{{unacceptable_type,{}}}", type_name(value)))
+    invalid(
+        name,
+        resource,
+        &format!("{{unacceptable_type,{}}}", type_name(value)),
+    )
 }

@@ -76,7 +76,11 @@ impl Consumers {
 
     pub fn add(&mut self, options: ConsumerOptions) -> ConsumerId {
         self.exclusive |= options.exclusive;
-        let consumer = Consumer { options, outstanding: 0, active: false };
+        let consumer = Consumer {
+            options,
+            outstanding: 0,
+            active: false,
+        };
         let id = ConsumerId(self.all.insert(consumer) as u32);
         self.activate(id);
         id
@@ -84,7 +88,9 @@ impl Consumers {
 
     pub fn remove(&mut self, id: ConsumerId) -> Option<Consumer> {
         let consumer = self.all.try_remove(id.0 as usize)?;
-        self.rings.iter_mut().for_each(|ring| ring.consumers.retain(|other| *other != id));
+        self.rings
+            .iter_mut()
+            .for_each(|ring| ring.consumers.retain(|other| *other != id));
         if consumer.options.exclusive {
             self.exclusive = false;
         }
@@ -107,7 +113,10 @@ impl Consumers {
 
     #[inline]
     fn current(&mut self) -> Option<&mut VecDeque<ConsumerId>> {
-        let ring = self.rings.iter_mut().find(|ring| !ring.consumers.is_empty())?;
+        let ring = self
+            .rings
+            .iter_mut()
+            .find(|ring| !ring.consumers.is_empty())?;
         Some(&mut ring.consumers)
     }
 
@@ -131,7 +140,9 @@ impl Consumers {
     /// Puts a consumer back into its ring.
     #[inline]
     pub fn activate(&mut self, id: ConsumerId) {
-        let Some(consumer) = self.all.get_mut(id.0 as usize) else { return };
+        let Some(consumer) = self.all.get_mut(id.0 as usize) else {
+            return;
+        };
         if consumer.active {
             return;
         }
@@ -140,7 +151,13 @@ impl Consumers {
         let at = self.rings.partition_point(|ring| ring.priority > priority);
         match self.rings.get_mut(at) {
             Some(ring) if ring.priority == priority => ring.consumers.push_back(id),
-            _ => self.rings.insert(at, Ring { priority, consumers: VecDeque::from([id]) }),
+            _ => self.rings.insert(
+                at,
+                Ring {
+                    priority,
+                    consumers: VecDeque::from([id]),
+                },
+            ),
         }
     }
 
@@ -156,7 +173,12 @@ impl Consumers {
     /// Tells every consumer that the queue has gone.
     pub fn cancel_all(self, wakes: &mut Wakes) {
         for (_, consumer) in self.all {
-            wakes.add(consumer.options.outbox.push_cancelled(consumer.options.handle));
+            wakes.add(
+                consumer
+                    .options
+                    .outbox
+                    .push_cancelled(consumer.options.handle),
+            );
         }
     }
 }

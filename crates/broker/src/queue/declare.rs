@@ -23,11 +23,7 @@ pub struct QueueOptions {
 
 impl QueueOptions {
     /// Checks the arguments of a new queue.
-    pub(crate) fn validate(
-        &self,
-        resource: Resource<'_>,
-        server_named: bool,
-    ) -> Result<(), Error> {
+    pub(crate) fn validate(&self, resource: Resource<'_>, server_named: bool) -> Result<(), Error> {
         let kind = arguments::validate(&self.arguments, resource)?;
         if kind == QueueKind::Classic {
             return Ok(());
@@ -39,12 +35,18 @@ impl QueueOptions {
                     kind.module()
                 )));
             }
-            QueueOptions { exclusive: Some(_), .. } => "exclusive-owner",
+            QueueOptions {
+                exclusive: Some(_), ..
+            } => "exclusive-owner",
             QueueOptions { durable: false, .. } => "non-durable",
-            QueueOptions { auto_delete: true, .. } => "auto-delete",
+            QueueOptions {
+                auto_delete: true, ..
+            } => "auto-delete",
             _ => return Ok(()),
         };
-        Err(Error::precondition(format!("invalid property '{property}' for {resource}")))
+        Err(Error::precondition(format!(
+            "invalid property '{property}' for {resource}"
+        )))
     }
 }
 
@@ -56,7 +58,12 @@ impl Queue {
             return Err(Error::locked(resource));
         }
         assert_same_flag("durable", resource, options.durable, self.durable)?;
-        assert_same_flag("auto_delete", resource, options.auto_delete, self.auto_delete)?;
+        assert_same_flag(
+            "auto_delete",
+            resource,
+            options.auto_delete,
+            self.auto_delete,
+        )?;
         arguments::assert_same_type(resource, &options.arguments, &self.arguments)?;
         KNOWN.iter().try_for_each(|argument| {
             assert_equivalent(argument.name, resource, &options.arguments, &self.arguments)

@@ -55,7 +55,10 @@ impl Queue {
         }
         let others = state.consumers.len() > 0;
         if state.consumers.exclusive || (options.exclusive && others) {
-            return Err(Error::refused(format!("{} in exclusive use", self.resource())));
+            return Err(Error::refused(format!(
+                "{} in exclusive use",
+                self.resource()
+            )));
         }
         Ok(state.consumers.add(options))
     }
@@ -76,7 +79,12 @@ impl Queue {
         let entry = state.ready.pop()?;
         let lease = (!no_ack).then(|| state.leases.grant(&entry, None));
         let remaining = state.ready.entries.len();
-        Some(Got { message: entry.message, lease, redelivered: entry.redelivered, remaining })
+        Some(Got {
+            message: entry.message,
+            lease,
+            redelivered: entry.redelivered,
+            remaining,
+        })
     }
 }
 
@@ -88,11 +96,17 @@ impl State {
     pub(crate) fn dispatch(&mut self, wakes: &mut Wakes) -> bool {
         let mut budget = MAX_PER_HOLD;
         while !self.ready.entries.is_empty() {
-            let Some((id, alone)) = self.consumers.front() else { return false };
+            let Some((id, alone)) = self.consumers.front() else {
+                return false;
+            };
             if budget == 0 {
                 return true;
             }
-            let wanted = if alone { budget.min(self.ready.entries.len()) } else { 1 };
+            let wanted = if alone {
+                budget.min(self.ready.entries.len())
+            } else {
+                1
+            };
             let moved = self.hand_over(id, wanted, wakes);
             if moved < wanted {
                 self.consumers.deactivate_front();
@@ -106,8 +120,15 @@ impl State {
 
     /// Moves up to `wanted` messages to one consumer; fewer where its credit or room ends there.
     fn hand_over(&mut self, id: ConsumerId, wanted: usize, wakes: &mut Wakes) -> usize {
-        let State { ready, leases, consumers, .. } = self;
-        let Some(consumer) = consumers.get_mut(id) else { return 0 };
+        let State {
+            ready,
+            leases,
+            consumers,
+            ..
+        } = self;
+        let Some(consumer) = consumers.get_mut(id) else {
+            return 0;
+        };
         let mut count = wanted.min(consumer.credit());
         let no_ack = consumer.options.no_ack;
         if !no_ack {
@@ -127,7 +148,12 @@ impl State {
                 Origin::Leased(leases.grant(&entry, Some(id)))
             };
             let (message, redelivered) = (entry.message, entry.redelivered);
-            outbox.push(Delivery { message, origin, consumer: handle, redelivered });
+            outbox.push(Delivery {
+                message,
+                origin,
+                consumer: handle,
+                redelivered,
+            });
             moved += 1;
         }
         if moved < count {

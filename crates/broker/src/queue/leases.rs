@@ -45,7 +45,11 @@ impl Leases {
 
     #[inline]
     pub fn grant(&mut self, entry: &Entry, consumer: Option<ConsumerId>) -> LeaseId {
-        let lease = Lease { message: entry.message.clone(), seq: entry.seq, consumer };
+        let lease = Lease {
+            message: entry.message.clone(),
+            seq: entry.seq,
+            consumer,
+        };
         // A slab of 2³² leases would need more memory than any machine has.
         LeaseId(self.out.insert(lease) as u32)
     }
@@ -56,7 +60,9 @@ impl State {
     pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
         let mut returned = Vec::new();
         for id in leases {
-            let Some(lease) = self.leases.out.try_remove(id.0 as usize) else { continue };
+            let Some(lease) = self.leases.out.try_remove(id.0 as usize) else {
+                continue;
+            };
             if let Some(consumer) = lease.consumer {
                 self.consumers.release(consumer);
             }
@@ -93,7 +99,11 @@ impl State {
                 },
             };
             let (message, redelivered) = (delivery.message, delivery.redelivered);
-            returned.push(Entry { message, seq, redelivered });
+            returned.push(Entry {
+                message,
+                seq,
+                redelivered,
+            });
         }
         self.ready.put_back(returned);
     }

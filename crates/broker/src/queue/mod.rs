@@ -160,7 +160,10 @@ impl Queue {
         let mut state = self.state.lock();
         // Messages that are out do not count, and emptiness is looked at first: as in RabbitMQ.
         if if_empty && !state.ready.entries.is_empty() {
-            return Err(Error::precondition(format!("{} not empty", self.resource())));
+            return Err(Error::precondition(format!(
+                "{} not empty",
+                self.resource()
+            )));
         }
         if if_unused && state.consumers.len() > 0 {
             return Err(Error::precondition(format!("{} in use", self.resource())));

@@ -32,7 +32,11 @@ impl Ready {
         for message in messages {
             let seq = QueueSeq(self.next_seq);
             self.next_seq += 1;
-            self.entries.push_back(Entry { message, seq, redelivered: false });
+            self.entries.push_back(Entry {
+                message,
+                seq,
+                redelivered: false,
+            });
         }
     }
 
