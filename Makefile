@@ -44,6 +44,7 @@ test: ## Run all tests: Rust's, then those of other languages' clients
 	scripts/setup-test-deps.sh test
 	$(MAKE) --no-print-directory build
 	cargo test --workspace $(LOCKED)
+	RUSTFLAGS="--cfg loom" cargo test -p broker --lib --target-dir target/loom $(LOCKED) loom_
 	interop/run.sh --server $(SERVER) $(SUITES)
 
 .PHONY: interop

@@ -18,6 +18,7 @@ mod publisher;
 pub mod queue;
 mod routing;
 mod session;
+mod sync;
 mod topology;
 mod transaction;
 mod vhost;

@@ -7,10 +7,10 @@
 
 use std::task::Waker;
 
-use parking_lot::{Mutex, MutexGuard};
 use store::Message;
 
 use crate::queue::{LeaseId, QueueSeq};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Messages that an outbox holds at most.
 const MAX_DELIVERIES: usize = 2_048;
@@ -164,5 +164,57 @@ impl OutboxGuard<'_> {
         } else {
             None
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    use loom::sync::Notify;
+
+    use super::*;
+
+    struct Sleeper(Notify);
+
+    impl Wake for Sleeper {
+        fn wake(self: Arc<Self>) {
+            self.0.notify();
+        }
+    }
+
+    #[test]
+    fn loom_owner_is_woken_for_everything() {
+        loom::model(|| {
+            let outbox = Arc::new(Outbox::default());
+            let sleeper = Arc::new(Sleeper(Notify::new()));
+            outbox.register(&sleeper.clone().into());
+            let pushers: Vec<_> = (0..2)
+                .map(|handle| {
+                    let outbox = outbox.clone();
+                    loom::thread::spawn(move || {
+                        let waker = outbox.push_cancelled(ConsumerHandle(handle));
+                        if let Some(waker) = waker {
+                            waker.wake();
+                        }
+                    })
+                })
+                .collect();
+            let mut received = 0;
+            loop {
+                let (mut items, mut stalled) = (Vec::new(), Vec::new());
+                outbox.drain(&mut items, &mut stalled);
+                received += items.len();
+                if received == 2 {
+                    break;
+                }
+                // Sleeping for ever is a deadlock, which loom reports.
+                sleeper.0.wait();
+            }
+            for pusher in pushers {
+                pusher.join().expect("the pusher ends");
+            }
+        });
     }
 }

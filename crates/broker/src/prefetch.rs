@@ -1,6 +1,6 @@
 //! The prefetch limit that all consumers of a channel share (basic.qos with `global`).
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, Ordering};
 
 /// Counts the unacknowledged deliveries of one channel's consumers.
 #[derive(Debug, Default)]
@@ -63,5 +63,56 @@ impl ChannelPrefetch {
     pub fn release(&self, count: u32) -> bool {
         self.outstanding.fetch_sub(count, Ordering::SeqCst);
         self.refused.load(Ordering::SeqCst) && self.refused.swap(false, Ordering::SeqCst)
+    }
+}
+
+#[cfg(all(test, loom))]
+mod tests {
+    use std::sync::Arc;
+
+    use loom::sync::Notify;
+
+    use super::*;
+
+    #[test]
+    fn loom_refused_consumer_is_resumed() {
+        loom::model(|| {
+            let channel = Arc::new(ChannelPrefetch::default());
+            channel.set_limit(1);
+            assert_eq!(channel.acquire(1), 1);
+            let resumed = Arc::new(Notify::new());
+            let acknowledging = {
+                let (channel, resumed) = (channel.clone(), resumed.clone());
+                loom::thread::spawn(move || {
+                    if channel.release(1) {
+                        resumed.notify();
+                    }
+                })
+            };
+            while channel.acquire(1) == 0 {
+                // Sleeping for ever is a deadlock, which loom reports.
+                resumed.wait();
+            }
+            acknowledging.join().expect("the acknowledging thread ends");
+        });
+    }
+
+    #[test]
+    fn loom_limit_is_never_exceeded() {
+        loom::model(|| {
+            let channel = Arc::new(ChannelPrefetch::default());
+            channel.set_limit(3);
+            let queues: Vec<_> = (0..2)
+                .map(|_| {
+                    let channel = channel.clone();
+                    loom::thread::spawn(move || channel.acquire(2))
+                })
+                .collect();
+            let granted: usize = queues
+                .into_iter()
+                .map(|queue| queue.join().expect("the queue's thread ends"))
+                .sum();
+            assert_eq!(granted, 3);
+        });
     }
 }

@@ -16,6 +16,8 @@ use crate::{Error, Usage};
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// How long the end of a log may take after the end of the process.
+const LOG_LIMIT: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(2);
 
 /// How to start a broker.
@@ -116,6 +118,17 @@ impl Broker {
     /// Everything it has printed.
     pub fn log(&self) -> String {
         self.running.log.text()
+    }
+
+    /// Sends SIGTERM and does not wait.
+    pub fn terminate(&self) -> Result<(), Error> {
+        self.running.terminate()
+    }
+
+    /// Waits until it ends by itself; returns how. Its log is complete then. A broker that outlives
+    /// the limit is killed.
+    pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus, Error> {
+        self.running.wait(limit)
     }
 
     /// Stops it with SIGTERM; anything but exit status 0 is an error.
@@ -237,25 +250,34 @@ impl Running {
     /// SIGTERM, then SIGKILL after the limit.
     fn stop(&mut self) -> Result<(), Error> {
         if self.poll_end()?.is_none() {
-            let pid = Pid::from_child(&self.child);
-            kill_process(pid, Signal::TERM).map_err(|source| self.failed(source.into()))?;
+            self.terminate()?;
         }
-        let asked = Instant::now();
-        while asked.elapsed() < STOP_LIMIT {
-            match self.poll_end()? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => {
-                    return Err(Error::Failed {
-                        status,
-                        log: self.log.text(),
-                    });
-                }
-                None => thread::sleep(POLL),
+        match self.wait(STOP_LIMIT)? {
+            status if status.success() => Ok(()),
+            status => Err(Error::Failed {
+                status,
+                log: self.log.text(),
+            }),
+        }
+    }
+
+    fn terminate(&self) -> Result<(), Error> {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).map_err(|source| self.failed(source.into()))
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<ExitStatus, Error> {
+        let began = Instant::now();
+        while began.elapsed() < limit {
+            if let Some(status) = self.poll_end()? {
+                self.log.wait_for_end(LOG_LIMIT);
+                return Ok(status);
             }
+            thread::sleep(POLL);
         }
         self.kill()?;
         Err(Error::StopTimeout {
-            limit: STOP_LIMIT,
+            limit,
             log: self.log.text(),
         })
     }

@@ -15,16 +15,21 @@ struct State {
     text: String,
     /// The first word that begins with `amqp://`.
     uri: Option<String>,
+    /// Streams that are still being read.
+    open: usize,
 }
 
 impl Log {
     /// Collects a stream from now on.
     pub(crate) fn collect(&self, stream: impl Read + Send + 'static) {
+        self.state().open += 1;
         let log = self.clone();
         thread::spawn(move || {
             for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
                 log.push(&String::from_utf8_lossy(&line));
             }
+            log.state().open -= 1;
+            log.0.1.notify_all();
         });
     }
 
@@ -50,6 +55,15 @@ impl Log {
             .wait_timeout_while(self.state(), limit, |state| state.uri.is_none());
         let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         state.uri.clone()
+    }
+
+    /// Waits until all streams have ended, or for `limit`.
+    pub(crate) fn wait_for_end(&self, limit: Duration) {
+        let waiting = self
+            .0
+            .1
+            .wait_timeout_while(self.state(), limit, |state| state.open > 0);
+        drop(waiting);
     }
 
     /// Everything so far.
