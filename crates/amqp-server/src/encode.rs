@@ -7,6 +7,8 @@ use amqp::frame::{self, END, Header, Kind, OVERHEAD};
 use amqp::{ReplyCode, ShortStr, Writer};
 use store::Message;
 
+use crate::connection::{Output, SHARED_BODY};
+
 const CLASS_BASIC: u16 = 60;
 const DELIVER: u16 = 60;
 const RETURN: u16 = 50;
@@ -32,7 +34,7 @@ impl DeliverPrefix {
 /// Appends basic.deliver and the message.
 #[inline]
 pub(crate) fn deliver(
-    out: &mut Vec<u8>,
+    output: &mut Output,
     prefix: &DeliverPrefix,
     delivery_tag: u64,
     redelivered: bool,
@@ -42,7 +44,7 @@ pub(crate) fn deliver(
     let prefix = &*prefix.0;
     let routing = message.routing();
     let size = (prefix.len() - frame::HEADER_LEN + 9 + routing.len()) as u32;
-    out.reserve(prefix.len() + 10 + routing.len() + message.stored_len() + 5 * OVERHEAD);
+    let out = output.encoded();
     let start = out.len();
     out.extend_from_slice(prefix);
     out[start + 3..start + 7].copy_from_slice(&size.to_be_bytes());
@@ -52,12 +54,12 @@ pub(crate) fn deliver(
     out.extend_from_slice(&fixed);
     out.extend_from_slice(routing);
     out.push(END);
-    content(out, [prefix[1], prefix[2]], message, frame_max);
+    content(output, [prefix[1], prefix[2]], message, frame_max);
 }
 
 /// Appends basic.get-ok and the message.
 pub(crate) fn get_ok(
-    out: &mut Vec<u8>,
+    output: &mut Output,
     channel: u16,
     delivery_tag: u64,
     redelivered: bool,
@@ -67,6 +69,7 @@ pub(crate) fn get_ok(
 ) {
     let routing = message.routing();
     let size = 4 + 9 + routing.len() + 4;
+    let out = output.encoded();
     out.extend_from_slice(&Header::encode(Kind::Method, channel, size as u32));
     let mut writer = Writer::new(out);
     writer.u16(CLASS_BASIC);
@@ -76,15 +79,16 @@ pub(crate) fn get_ok(
     writer.bytes(routing);
     writer.u32(remaining);
     out.push(END);
-    content(out, channel.to_be_bytes(), message, frame_max);
+    content(output, channel.to_be_bytes(), message, frame_max);
 }
 
 /// Appends basic.return for an unroutable message.
-pub(crate) fn no_route(out: &mut Vec<u8>, channel: u16, message: &Message, frame_max: u32) {
+pub(crate) fn no_route(output: &mut Output, channel: u16, message: &Message, frame_max: u32) {
     let code = ReplyCode::NoRoute;
     let text = ShortStr::truncated(code.name());
     let routing = message.routing();
     let size = 4 + 2 + 1 + text.len() + routing.len();
+    let out = output.encoded();
     out.extend_from_slice(&Header::encode(Kind::Method, channel, size as u32));
     let mut writer = Writer::new(out);
     writer.u16(CLASS_BASIC);
@@ -93,11 +97,11 @@ pub(crate) fn no_route(out: &mut Vec<u8>, channel: u16, message: &Message, frame
     writer.short_str(text);
     writer.bytes(routing);
     out.push(END);
-    content(out, channel.to_be_bytes(), message, frame_max);
+    content(output, channel.to_be_bytes(), message, frame_max);
 }
 
 #[inline]
-fn content(out: &mut Vec<u8>, channel: [u8; 2], message: &Message, frame_max: u32) {
+fn content(output: &mut Output, channel: [u8; 2], message: &Message, frame_max: u32) {
     let (content, properties_len) = message.content();
     let (properties, body) = content.split_at(properties_len);
     let size = ((CONTENT_HEADER_LEN + properties_len) as u32).to_be_bytes();
@@ -115,14 +119,35 @@ fn content(out: &mut Vec<u8>, channel: [u8; 2], message: &Message, frame_max: u3
         CLASS_BASIC as u8,
     ]);
     head[11..].copy_from_slice(&(body.len() as u64).to_be_bytes());
+    let out = output.encoded();
     out.extend_from_slice(&head);
     out.extend_from_slice(properties);
     out.push(END);
-    frame::write_body(out, u16::from_be_bytes(channel), body, frame_max);
+    let channel = u16::from_be_bytes(channel);
+    if body.len() < SHARED_BODY {
+        frame::write_body(out, channel, body, frame_max);
+    } else {
+        shared_body(output, channel, message, body.len(), frame_max);
+    }
+}
+
+/// A large body: only its frames' headers and ends are encoded.
+fn shared_body(output: &mut Output, channel: u16, message: &Message, len: usize, frame_max: u32) {
+    let chunk = frame_max as usize - OVERHEAD;
+    for start in (0..len).step_by(chunk) {
+        let end = (start + chunk).min(len);
+        let header = Header::encode(Kind::Body, channel, (end - start) as u32);
+        output.encoded().extend_from_slice(&header);
+        output.share(message, start, end);
+        output.encoded().push(END);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
+
     use amqp::method::basic;
     use amqp::{ContentHeader, Method, Properties, Version};
     use store::MessageHead;
@@ -150,13 +175,20 @@ mod tests {
         out
     }
 
+    fn written(mut out: Output) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(out.poll_write(Pin::new(&mut bytes), &mut cx).is_ready());
+        bytes
+    }
+
     fn text(text: &str) -> ShortStr<'_> {
         ShortStr::truncated(text)
     }
 
     #[test]
     fn deliver_is_what_the_codec_writes() {
-        for body in [&b""[..], b"body", &[7; 5_000]] {
+        for body in [&b""[..], b"body", &[7; 5_000], &[8; 100_000]] {
             let method = basic::Deliver {
                 consumer_tag: text("tag"),
                 delivery_tag: 77,
@@ -164,10 +196,10 @@ mod tests {
                 exchange: text("ex"),
                 routing_key: text("key"),
             };
-            let mut out = Vec::new();
+            let mut out = Output::default();
             let prefix = DeliverPrefix::new(5, text("tag"));
             deliver(&mut out, &prefix, 77, true, &message(body), 4_096);
-            assert_eq!(out, expected(method.into(), body, 4_096));
+            assert_eq!(written(out), expected(method.into(), body, 4_096));
         }
     }
 
@@ -180,9 +212,9 @@ mod tests {
             routing_key: text("key"),
             message_count: 12,
         };
-        let mut out = Vec::new();
+        let mut out = Output::default();
         get_ok(&mut out, 5, 9, false, 12, &message(b"body"), 4_096);
-        assert_eq!(out, expected(method.into(), b"body", 4_096));
+        assert_eq!(written(out), expected(method.into(), b"body", 4_096));
     }
 
     #[test]
@@ -193,8 +225,8 @@ mod tests {
             exchange: text("ex"),
             routing_key: text("key"),
         };
-        let mut out = Vec::new();
+        let mut out = Output::default();
         no_route(&mut out, 5, &message(b"body"), 4_096);
-        assert_eq!(out, expected(method.into(), b"body", 4_096));
+        assert_eq!(written(out), expected(method.into(), b"body", 4_096));
     }
 }

@@ -6,7 +6,7 @@ use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
 
 use super::unacked::Out;
 use super::{Channel, name};
-use crate::connection::{Consumer, Core};
+use crate::connection::{Consumer, Core, Output};
 use crate::encode::{self, DeliverPrefix};
 use crate::exception::Exception;
 
@@ -151,7 +151,7 @@ impl Channel {
     #[inline]
     pub fn deliver(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Output,
         frame_max: u32,
         consumer: &Consumer,
         delivery: &Delivery,

@@ -9,6 +9,7 @@ use broker::{
 };
 use slab::Slab;
 
+use super::output::Output;
 use crate::channel::QueueIndex;
 use crate::encode::DeliverPrefix;
 use crate::exception::Exception;
@@ -38,8 +39,8 @@ pub(crate) struct Core {
     /// Most channels at a time.
     pub channel_max: u16,
     pub capabilities: ClientCapabilities,
-    /// Bytes to write.
-    pub out: Vec<u8>,
+    /// What is to be written.
+    pub out: Output,
     pub outbox: Arc<Outbox>,
     pub publisher: Publisher,
     pub consumers: Slab<Consumer>,
@@ -75,7 +76,7 @@ impl Core {
             frame_max: negotiated.frame_max,
             channel_max: negotiated.channel_max,
             capabilities: negotiated.capabilities,
-            out: Vec::new(),
+            out: Output::default(),
             outbox,
             publisher: Publisher::default(),
             consumers: Slab::new(),
@@ -87,7 +88,7 @@ impl Core {
 
     /// Sends a method.
     pub fn send<'m>(&mut self, channel: u16, method: impl Into<Method<'m>>) {
-        frame::write_method(&mut self.out, channel, self.version, &method.into());
+        frame::write_method(self.out.encoded(), channel, self.version, &method.into());
     }
 
     /// Sends a reply unless the client asked for none.

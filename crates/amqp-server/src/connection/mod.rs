@@ -9,6 +9,7 @@ mod buffers;
 mod core;
 mod frames;
 mod methods;
+mod output;
 
 use std::future::Future;
 use std::io;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use ahash::HashMap;
 use amqp::{ReplyCode, frame};
 use broker::{ConsumerHandle, Outgoing};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
@@ -28,6 +29,7 @@ use crate::exception::Exception;
 use crate::heartbeat::{Beat, Heartbeat};
 
 pub(crate) use self::core::{Consumer, Core, Negotiated};
+pub(crate) use self::output::{Output, SHARED_BODY};
 
 /// Unwritten bytes above which nothing more is encoded or read.
 const MAX_UNWRITTEN: usize = 256 * 1024;
@@ -69,8 +71,6 @@ pub(crate) struct Connection {
     held_back: bool,
     /// The body frame that is arriving in parts.
     body: Option<frames::PartialBody>,
-    /// Bytes of `core.out` that are written.
-    written: usize,
     phase: Phase,
     heartbeat: Option<Heartbeat>,
     /// The client was told that it is blocked.
@@ -88,7 +88,6 @@ impl Connection {
             held_back: !leftover.is_empty(),
             partial: leftover,
             body: None,
-            written: 0,
             phase: Phase::Open,
             heartbeat: Heartbeat::new(heartbeat_s),
             told_blocked: false,
@@ -106,9 +105,9 @@ impl Connection {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         self.core.outbox.register(cx.waker());
-        buffers::lend(&mut self.core.out);
+        buffers::lend(self.core.out.encoded());
         let result = self.poll_rounds(cx);
-        buffers::give_back(&mut self.core.out);
+        buffers::give_back(self.core.out.encoded());
         result
     }
 
@@ -168,7 +167,7 @@ impl Connection {
                 Beat::PeerIsGone => return Poll::Ready(()),
                 // With output waiting the client does not lack signs of life.
                 Beat::Send if self.unwritten() == 0 => {
-                    self.core.out.extend_from_slice(&frame::HEARTBEAT);
+                    self.core.out.encoded().extend_from_slice(&frame::HEARTBEAT);
                 }
                 Beat::Send => {}
             }
@@ -177,24 +176,17 @@ impl Connection {
     }
 
     fn unwritten(&self) -> usize {
-        self.core.out.len() - self.written
+        self.core.out.unwritten()
     }
 
     /// Writes until everything is written or the socket takes no more.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.unwritten() > 0 {
-            let rest = &self.core.out[self.written..];
-            match ready!(Pin::new(&mut self.stream).poll_write(cx, rest))? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.written += count,
-            }
-            if let Some(heartbeat) = &mut self.heartbeat {
-                heartbeat.sent = true;
-            }
+        let before = self.unwritten();
+        let result = self.core.out.poll_write(Pin::new(&mut self.stream), cx);
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.sent |= self.core.out.unwritten() < before;
         }
-        self.core.out.clear();
-        self.written = 0;
-        Poll::Ready(Ok(()))
+        result
     }
 
     /// Acts on what was held back, or else reads once and acts on what came; the count of bytes,
