@@ -57,7 +57,7 @@ verify: ## All that has to pass before a change is taken: lint, then test
 	$(MAKE) --no-print-directory test
 
 .PHONY: bench
-bench: build ## Measure throughput, latency and CPU time per message
+bench: build ## Measure throughput, CPU time per message and memory
 	cargo run --release $(LOCKED) -p bench -- $(ARGS)
 
 .PHONY: fuzz

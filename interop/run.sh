@@ -124,7 +124,7 @@ while [ $# -gt 0 ]; do
     *) suites+=("${1%/}"); shift ;;
   esac
 done
-[ ${#suites[@]} -gt 0 ] || suites=(conformance python node go java rust)
+[ ${#suites[@]} -gt 0 ] || suites=(conformance python node go java perf-test rust)
 if [ ! -x "$server" ]; then
   echo "interop: there is no server at $server; build it with: make build" >&2
   exit 2

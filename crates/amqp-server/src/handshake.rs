@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use crate::auth::{self, MECHANISMS};
 use crate::connection::{Connection, Core, Negotiated};
 use crate::exception::{Exception, octets};
-use crate::listener::Options;
+use crate::options::Options;
 use crate::properties::{self, ClientCapabilities};
 
 /// Why a handshake came to nothing. Where the client was to be told, it has been.
@@ -30,7 +30,7 @@ pub(crate) enum HandshakeError {
     Socket(#[from] io::Error),
     #[error("the client closed the socket")]
     Left,
-    #[error("no AMQP 0-8, 0-9 or 0-9-1 protocol header, but {0:?}")]
+    #[error("no AMQP 0-8, 0-9 or 0-9-1 protocol header, but {:?}", .0.escape_ascii().to_string())]
     Header([u8; 8]),
     #[error("malformed or misplaced frame: {0}")]
     Frame(String),

@@ -11,6 +11,8 @@ mod exception;
 mod handshake;
 mod heartbeat;
 mod listener;
+mod options;
 mod properties;
 
-pub use listener::{ListenError, Listener, Options, TcpOptions};
+pub use listener::{ListenError, Listener};
+pub use options::{Options, TcpOptions};

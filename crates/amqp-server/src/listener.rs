@@ -8,62 +8,36 @@ use std::time::Duration;
 use broker::Broker;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
 
 use crate::connection::End;
 use crate::handshake::{Handshake, HandshakeError};
+use crate::options::{Options, TcpOptions};
 
-/// What the server offers and permits.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Largest frame in bytes, overhead included; 0 = no limit.
-    pub frame_max: u32,
-    /// Largest frame before tuning.
-    pub initial_frame_max: u32,
-    /// Channels per connection; 0 = no limit.
-    pub channel_max: u16,
-    /// Proposed heartbeat interval in seconds; 0 = none.
-    pub heartbeat_s: u16,
-    /// Largest message body in bytes.
-    pub max_message_size: u64,
-    /// How long a handshake may take.
-    pub handshake_timeout: Duration,
-    /// How sockets are set up.
-    pub tcp: TcpOptions,
-}
-
-/// Socket options.
-#[derive(Debug, Clone)]
-pub struct TcpOptions {
-    /// Connections that may wait to be accepted.
-    pub backlog: u32,
-    /// Send small segments at once.
-    pub nodelay: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            frame_max: 131_072,
-            initial_frame_max: 4_096,
-            channel_max: 2_047,
-            heartbeat_s: 60,
-            max_message_size: 128 * 1024 * 1024,
-            handshake_timeout: Duration::from_secs(10),
-            tcp: TcpOptions {
-                backlog: 1_024,
-                nodelay: true,
-            },
-        }
-    }
-}
+/// How often a failure to accept is reported while it lasts.
+const ACCEPT_REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A listener that could not be opened.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}")]
+#[error("cannot listen on {address}: {}", explained(.error))]
 pub struct ListenError {
     /// Where.
     pub address: SocketAddr,
-    source: io::Error,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+/// What the system says, and what to do about it.
+fn explained(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "the address is in use: another broker may be running there \
+             (ss -ltnp shows it); listeners.tcp.NAME or RABBITMQ_NODE_PORT choose another port"
+            .to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "permission denied: ports below 1024 need privileges".to_owned()
+        }
+        _ => error.to_string(),
+    }
 }
 
 /// A bound socket that accepts AMQP clients once it is run.
@@ -89,7 +63,7 @@ impl Listener {
             }
             (bound, _) => bound,
         };
-        let failed = |source| ListenError { address, source };
+        let failed = |error| ListenError { address, error };
         let socket = bound.map_err(failed)?;
         let address = socket.local_addr().map_err(failed)?;
         Ok(Listener {
@@ -107,12 +81,21 @@ impl Listener {
 
     /// Accepts clients until it is dropped.
     pub async fn run(self) {
+        let mut last_report = None;
         loop {
             match self.socket.accept().await {
                 Ok((stream, peer)) => self.accepted(stream, peer),
                 Err(error) => {
                     // Out of file descriptors, most likely: others may be closed in a moment.
-                    tracing::error!(%error, "cannot accept a connection");
+                    let now = Instant::now();
+                    if last_report.is_none_or(|last| now - last > ACCEPT_REPORT_INTERVAL) {
+                        last_report = Some(now);
+                        tracing::error!(
+                            %error,
+                            "cannot accept connections; is the limit of open files (ulimit -n, \
+                             LimitNOFILE) high enough?"
+                        );
+                    }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -120,6 +103,8 @@ impl Listener {
     }
 
     fn accepted(&self, stream: TcpStream, peer: SocketAddr) {
+        // An IPv4 client of a socket for both comes as ::ffff:a.b.c.d.
+        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         let (broker, options) = (self.broker.clone(), self.options.clone());
         if let Err(error) = stream.set_nodelay(options.tcp.nodelay) {
             tracing::debug!(%peer, %error, "cannot set TCP_NODELAY");
@@ -165,6 +150,9 @@ async fn serve(stream: TcpStream, peer: SocketAddr, broker: Arc<Broker>, options
             tracing::warn!(connection = id.0, %peer, "client unexpectedly closed TCP connection");
         }
         End::Silent => tracing::warn!(connection = id.0, %peer, "missed heartbeats from client"),
+        End::Unanswered => {
+            tracing::warn!(connection = id.0, %peer, "client did not answer connection.close");
+        }
         End::Failed(error) => {
             tracing::warn!(connection = id.0, %peer, %error, "socket failed");
         }

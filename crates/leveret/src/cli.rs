@@ -56,7 +56,6 @@ pub fn print_configuration_reference() -> io::Result<()> {
     name = "leveret",
     version,
     args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true,
     after_help = EXAMPLES,
     after_long_help = server_details()
 )]
@@ -72,8 +71,7 @@ enum Command {
     /// Run the server (the default).
     ///
     /// Runs until it is told to stop with SIGTERM or SIGINT. Without a configuration file it
-    /// listens on port 5672, lets the user guest in from this machine only, and keeps its data in
-    /// ./leveret-data.
+    /// listens on port 5672 and lets the user guest in from this machine only.
     #[command(verbatim_doc_comment, after_help = EXAMPLES, after_long_help = server_details())]
     Server(ServerArguments),
     /// Print the keys of the configuration file and the environment variables, in Markdown.
@@ -90,10 +88,9 @@ pub struct ServerArguments {
     #[arg(short, long, verbatim_doc_comment, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Keep messages and definitions in this directory.
+    /// Keep messages and definitions in this directory (reserved: this version has them in memory).
     ///
     /// Takes precedence over LEVERET_DATA_DIR and over leveret.data_dir in the configuration file.
-    /// It is made if it does not exist.
     #[arg(long, verbatim_doc_comment, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -111,8 +108,8 @@ impl ServerArguments {
 const EXAMPLES: &str = "\
 Examples:
   leveret
-          Start with the defaults, data in ./leveret-data
-  leveret server --config /etc/rabbitmq/rabbitmq.conf --data-dir /var/lib/leveret
+          Start with the defaults: port 5672, user guest from this machine only
+  leveret server --config /etc/rabbitmq/rabbitmq.conf
           Start with the configuration of a RabbitMQ node
   RABBITMQ_DEFAULT_USER=app RABBITMQ_DEFAULT_PASS=secret leveret
           Start with a user of your own, who may connect from anywhere";

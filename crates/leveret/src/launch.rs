@@ -30,7 +30,7 @@ async fn serve(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
     let config = &loaded.config;
     // Before the first client can come, so that no signal finds the default action.
     let signals = shutdown::Signals::register().context("cannot handle signals")?;
-    let broker = Broker::new(settings(config)).context("cannot set up the default user")?;
+    let broker = Broker::new(settings(config)).context("default_permissions")?;
     let options = Arc::new(options(config));
     let mut listeners = Vec::new();
     for address in &config.listeners {
@@ -93,7 +93,7 @@ fn announce(loaded: &Loaded, listeners: &[Listener], started: Instant) -> std::i
     writeln!(out, "Leveret {}", env!("CARGO_PKG_VERSION"))?;
     match &loaded.file {
         Some(file) => writeln!(out, "  configuration  {}", file.display())?,
-        None => writeln!(out, "  configuration  none: defaults")?,
+        None => writeln!(out, "  configuration  defaults (no file)")?,
     }
     writeln!(
         out,

@@ -22,7 +22,10 @@ fn main() -> ExitCode {
         Ok(cli::Invocation::Config) => {
             return match cli::print_configuration_reference() {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => failed(&error, cli::EXIT_FAILURE),
+                Err(error) => failed(
+                    &format_args!("cannot write to standard output: {error}"),
+                    cli::EXIT_FAILURE,
+                ),
             };
         }
         // Prints help and version too; exits with 0 for those and 2 for bad usage.

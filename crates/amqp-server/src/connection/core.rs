@@ -13,7 +13,7 @@ use super::output::Output;
 use crate::channel::QueueIndex;
 use crate::encode::DeliverPrefix;
 use crate::exception::Exception;
-use crate::listener::Options;
+use crate::options::Options;
 use crate::properties::ClientCapabilities;
 
 /// A consumer of this connection.

@@ -56,6 +56,8 @@ pub(crate) enum End {
     Vanished,
     /// No heartbeat came.
     Silent,
+    /// No answer to connection.close came.
+    Unanswered,
     /// The socket failed.
     Failed(io::Error),
 }
@@ -96,11 +98,9 @@ impl Connection {
         }
     }
 
-    /// Runs until the connection ends, then cleans up after it.
+    /// Runs until the connection ends. Dropping cleans up after it.
     pub async fn run(mut self) -> End {
-        let end = std::future::poll_fn(|cx| self.poll(cx)).await;
-        self.clean_up();
-        end
+        std::future::poll_fn(|cx| self.poll(cx)).await
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
@@ -112,8 +112,8 @@ impl Connection {
     }
 
     fn poll_rounds(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        if self.poll_timers(cx).is_ready() {
-            return Poll::Ready(End::Silent);
+        if let Poll::Ready(end) = self.poll_timers(cx) {
+            return Poll::Ready(end);
         }
         if self.core.broker.connections.stopping() && matches!(self.phase, Phase::Open) {
             self.close(Exception::new(
@@ -158,13 +158,13 @@ impl Connection {
     }
 
     /// Ready where the client has been silent for too long.
-    fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         if let Phase::Closing(timeout) = &mut self.phase {
-            return timeout.as_mut().poll(cx);
+            return timeout.as_mut().poll(cx).map(|()| End::Unanswered);
         }
         while let Some(heartbeat) = &mut self.heartbeat {
             match ready!(heartbeat.poll(cx)) {
-                Beat::PeerIsGone => return Poll::Ready(()),
+                Beat::PeerIsGone => return Poll::Ready(End::Silent),
                 // With output waiting the client does not lack signs of life.
                 Beat::Send if self.unwritten() == 0 => {
                     self.core.out.encoded().extend_from_slice(&frame::HEARTBEAT);
@@ -338,8 +338,11 @@ impl Connection {
             channel.close(&mut self.core);
         }
     }
+}
 
-    fn clean_up(&mut self) {
+/// Whichever way its task ends, what the connection held goes back to where it came from.
+impl Drop for Connection {
+    fn drop(&mut self) {
         self.close_channels();
         self.core.clean_up();
     }

@@ -74,8 +74,10 @@ fn apply_setting(
     let option = options::all().find_map(|option| Some((option, key.matches(option.key)?)));
     let Some((option, name)) = option else {
         if rabbitmq_keys::contain(key) {
-            let text = format!("{key}: a RabbitMQ setting that Leveret does not use; ignored");
-            report.warn(origin.clone(), text);
+            report.warn(
+                origin.clone(),
+                format!("{key}: {}", unused(&key.to_string())),
+            );
         } else {
             let nearest = rabbitmq_keys::nearest(key);
             let kind = ProblemKind::UnknownKey {
@@ -106,6 +108,38 @@ fn apply_setting(
             report.problem(origin.clone(), kind);
         }
     }
+}
+
+/// What to know of a RabbitMQ key that does nothing here. Where it protects or brings something
+/// that is missing now, that is said.
+fn unused(key: &str) -> &'static str {
+    const MISSING: [(&str, &str); 8] = [
+        (
+            "listeners.ssl",
+            "there is no TLS yet; nothing listens there",
+        ),
+        ("ssl_options", "there is no TLS yet; without effect"),
+        ("load_definitions", "not supported yet; nothing is imported"),
+        ("definitions", "not supported yet; nothing is imported"),
+        (
+            "management",
+            "there is no management API yet; without effect",
+        ),
+        ("prometheus", "there are no metrics yet; without effect"),
+        ("auth_backends", "users are internal only; without effect"),
+        (
+            "cluster_formation",
+            "there is no clustering yet; this node stands alone",
+        ),
+    ];
+    let found = MISSING.iter().find(|(prefix, _)| {
+        key.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    });
+    found.map_or(
+        "a RabbitMQ setting that Leveret does not use; ignored",
+        |(_, text)| text,
+    )
 }
 
 fn bad_value(name: String, option: &ConfigOption, value: &str) -> ProblemKind {
@@ -152,7 +186,7 @@ fn apply_default_listener(environment: &Environment, draft: &mut Draft, report: 
     };
     let mut refuse = |name: &'static str, value: &str, allowed: &str| {
         let kind = ProblemKind::BadValue {
-            name: "listeners.tcp".to_owned(),
+            name: "value".to_owned(),
             given: format!("{value:?}"),
             allowed: allowed.to_owned(),
         };

@@ -220,7 +220,7 @@ fn a_key_of_rabbitmqs_that_is_not_used_is_a_warning() {
         [
             "leveret.conf:1: reverse_dns_lookups: a RabbitMQ setting that Leveret does not use; ignored",
             "leveret.conf:2: num_acceptors.tcp: a RabbitMQ setting that Leveret does not use; ignored",
-            "leveret.conf:3: auth_backends.1: a RabbitMQ setting that Leveret does not use; ignored",
+            "leveret.conf:3: auth_backends.1: users are internal only; without effect",
         ]
     );
 }
@@ -255,7 +255,7 @@ fn a_wrong_environment_variable_is_named() {
         .to_string();
     assert_eq!(
         error,
-        "environment variable RABBITMQ_NODE_PORT: listeners.tcp: \"x\" is not allowed; expected a \
+        "environment variable RABBITMQ_NODE_PORT: value: \"x\" is not allowed; expected a \
          port from 0 to 65535"
     );
 }
