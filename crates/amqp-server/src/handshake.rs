@@ -312,7 +312,7 @@ impl Handshake {
                 continue;
             };
             let size = header.size as usize;
-            if size + OVERHEAD > self.frame_max as usize + OVERHEAD {
+            if size > self.frame_max as usize {
                 let text = format!("of {size} bytes; at most {} may come now", self.frame_max);
                 return Err(HandshakeError::Frame(text));
             }

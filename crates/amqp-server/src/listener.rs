@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::Broker;
+use broker::{Broker, Outbox};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
@@ -126,15 +126,13 @@ impl Drop for Registration {
 }
 
 async fn serve(stream: TcpStream, peer: SocketAddr, broker: Arc<Broker>, options: Arc<Options>) {
-    let (id, outbox) = broker.connections.open();
-    let _registration = Registration {
-        broker: broker.clone(),
-        id,
-    };
+    let id = broker.connections.next_id();
+    let outbox = Arc::new(Outbox::default());
     tracing::debug!(connection = id.0, %peer, "accepted");
     let timeout = options.handshake_timeout;
     // Boxed, so that what only the handshake needs does not make every connection larger.
-    let handshake = Box::pin(Handshake::new(stream, peer, broker, options).run(id, outbox));
+    let handshake = Handshake::new(stream, peer, broker.clone(), options);
+    let handshake = Box::pin(handshake.run(id, outbox.clone()));
     let connection = match tokio::time::timeout(timeout, handshake).await {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => return log_failed_handshake(id, peer, &error),
@@ -143,6 +141,9 @@ async fn serve(stream: TcpStream, peer: SocketAddr, broker: Arc<Broker>, options
             return;
         }
     };
+    // Only now: shutting down waits for open connections, not for those that may never be.
+    broker.connections.open(id, outbox);
+    let _registration = Registration { broker, id };
     tracing::debug!(connection = id.0, %peer, "open");
     match connection.run().await {
         End::Closed => tracing::debug!(connection = id.0, %peer, "closed"),

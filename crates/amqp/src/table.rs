@@ -82,6 +82,13 @@ impl<'a> Table<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FieldTable(Vec<(Box<str>, FieldValue)>);
 
+/// Entries as they come: unlike [`FieldTable::insert`], no search for others of the same name.
+impl FromIterator<(Box<str>, FieldValue)> for FieldTable {
+    fn from_iter<I: IntoIterator<Item = (Box<str>, FieldValue)>>(entries: I) -> Self {
+        FieldTable(entries.into_iter().collect())
+    }
+}
+
 impl FieldTable {
     /// An empty table.
     pub fn new() -> Self {

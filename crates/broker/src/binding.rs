@@ -84,9 +84,9 @@ fn canonical(arguments: &FieldTable) -> Box<[u8]> {
     }
     let mut entries: Vec<_> = arguments.iter().collect();
     entries.sort_by_key(|(name, _)| *name);
-    let mut sorted = FieldTable::new();
-    entries
+    let sorted: FieldTable = entries
         .into_iter()
-        .for_each(|(name, value)| sorted.insert(name, value.clone()));
+        .map(|(name, value)| (name.into(), value.clone()))
+        .collect();
     sorted.encode().into()
 }

@@ -58,12 +58,14 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Registers a connection.
-    pub fn open(&self) -> (ConnectionId, Arc<Outbox>) {
-        let id = ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let outbox = Arc::new(Outbox::default());
-        self.open.lock().insert(id, outbox.clone());
-        (id, outbox)
+    /// An id for a client that has just come.
+    pub fn next_id(&self) -> ConnectionId {
+        ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Registers a connection whose handshake is done.
+    pub fn open(&self, id: ConnectionId, outbox: Arc<Outbox>) {
+        self.open.lock().insert(id, outbox);
     }
 
     /// Forgets a connection.

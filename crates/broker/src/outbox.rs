@@ -68,7 +68,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Sets whom to wake, and wakes at once if something is waiting.
+    /// Sets whom to wake. The caller drains afterwards: what is waiting wakes nobody.
     pub fn register(&self, waker: &Waker) {
         let mut state = self.state.lock();
         match &mut state.waker {
@@ -140,9 +140,19 @@ pub(crate) struct OutboxGuard<'a> {
 }
 
 impl OutboxGuard<'_> {
+    /// How many messages of these lengths may still be pushed.
     #[inline]
-    pub fn has_room(&self) -> bool {
-        self.state.items.len() < MAX_DELIVERIES && self.state.bytes < MAX_BYTES
+    pub fn room_for(&self, lengths: impl Iterator<Item = usize>) -> usize {
+        let places = MAX_DELIVERIES.saturating_sub(self.state.items.len());
+        let mut bytes = self.state.bytes;
+        lengths
+            .take(places)
+            .take_while(|length| {
+                let fits = bytes < MAX_BYTES;
+                bytes += length;
+                fits
+            })
+            .count()
     }
 
     #[inline]

@@ -23,6 +23,9 @@ impl ChannelPrefetch {
     #[inline]
     pub(crate) fn acquire(&self, wanted: usize) -> usize {
         let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        if wanted == 0 {
+            return 0;
+        }
         if self.limit.load(Ordering::Relaxed) == 0 {
             self.outstanding.fetch_add(wanted, Ordering::Relaxed);
             return wanted as usize;
@@ -48,14 +51,6 @@ impl ChannelPrefetch {
                 (granted > 0).then(|| outstanding + granted)
             });
         granted
-    }
-
-    /// Returns claims that were not used.
-    #[inline]
-    pub(crate) fn give_back(&self, unused: usize) {
-        if unused > 0 {
-            self.outstanding.fetch_sub(unused as u32, Ordering::SeqCst);
-        }
     }
 
     /// Ends `count` deliveries. True if a consumer waits for this and should be resumed.

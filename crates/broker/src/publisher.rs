@@ -20,8 +20,8 @@ use crate::session::Session;
 
 /// Bytes after which a run is handed over.
 const MAX_RUN_BYTES: usize = 64 * 1024;
-/// Routes that are kept; when there are more, all are dropped.
-const MAX_ROUTES: usize = 4_096;
+/// Routes and their queues that are kept; when there are more, all are dropped.
+const MAX_KEPT: usize = 16_384;
 const CC: &str = "CC";
 const BCC: &str = "BCC";
 
@@ -51,6 +51,8 @@ pub struct Publisher {
     generation: u64,
     /// Key: length of the exchange's name, the name, the routing key.
     routes: HashMap<Box<[u8]>, Arc<Route>>,
+    /// Routes and their queues in `routes`.
+    kept: usize,
     /// The key of the route that was used last.
     last_key: Vec<u8>,
     last: Option<Arc<Route>>,
@@ -70,6 +72,7 @@ impl Publisher {
         let generation = session.vhost.generation();
         if generation != self.generation {
             self.routes.clear();
+            self.kept = 0;
             self.last = None;
             self.generation = generation;
         }
@@ -114,6 +117,8 @@ impl Publisher {
         let has_cc = collect_keys(headers, CC, &mut keys)?;
         let has_bcc = collect_keys(headers, BCC, &mut keys)?;
         let route = if has_cc || has_bcc {
+            keys.sort_unstable();
+            keys.dedup();
             Arc::new(find(session, publish.exchange, &keys, Some(headers))?)
         } else {
             self.look_up(session, publish, Some(headers))?
@@ -144,8 +149,10 @@ impl Publisher {
             headers,
         )?);
         if route.reusable {
-            if self.routes.len() >= MAX_ROUTES {
+            self.kept += 1 + route.queues.len();
+            if self.kept > MAX_KEPT {
                 self.routes.clear();
+                self.kept = 1 + route.queues.len();
             }
             self.routes
                 .insert(self.last_key.as_slice().into(), route.clone());
@@ -187,13 +194,6 @@ impl Publisher {
             last.publish(self.run.drain(..));
         }
         self.run.clear();
-    }
-
-    /// Gives back memory that an idle connection does not need.
-    pub fn shrink(&mut self) {
-        self.flush();
-        self.run = Vec::new();
-        self.run_route = None;
     }
 }
 

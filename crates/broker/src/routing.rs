@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ahash::{HashSet, HashSetExt};
 use amqp::Table;
 use smallvec::SmallVec;
 
@@ -20,6 +21,9 @@ pub struct Route {
     pub reusable: bool,
 }
 
+/// Up to this many, a list is searched faster than a set.
+const FEW: usize = 16;
+
 /// Finds all queues, through exchange-to-exchange bindings and alternate exchanges. Cycles end
 /// where they come back to an exchange that the message has passed.
 pub(crate) fn route(
@@ -28,60 +32,112 @@ pub(crate) fn route(
     routing_keys: &[&[u8]],
     headers: Option<Table<'_>>,
 ) -> Route {
-    let mut found = Route {
+    let mut found = Found {
         queues: SmallVec::new(),
-        reusable: true,
+        ids: HashSet::new(),
     };
+    let mut reusable = true;
     if exchange.is_empty() {
         for key in routing_keys {
-            let queue = std::str::from_utf8(key)
+            if let Some(queue) = std::str::from_utf8(key)
                 .ok()
-                .and_then(|name| topology.queues.get(name));
-            found.queues.extend(queue.cloned());
+                .and_then(|name| topology.queues.get(name))
+            {
+                found.add(queue);
+            }
         }
     } else {
-        walk(topology, exchange, routing_keys, headers, &mut found);
+        reusable = walk(topology, exchange, routing_keys, headers, &mut found);
     }
-    found.queues.sort_unstable_by_key(|queue| queue.id);
-    found.queues.dedup_by_key(|queue| queue.id);
-    found
+    let mut queues = found.queues;
+    queues.sort_unstable_by_key(|queue| queue.id);
+    Route { queues, reusable }
 }
 
+/// Queues, each once however often it is found.
+struct Found {
+    queues: SmallVec<[Arc<Queue>; 2]>,
+    /// Their ids, once there are more than a few.
+    ids: HashSet<u64>,
+}
+
+impl Found {
+    fn add(&mut self, queue: &Arc<Queue>) {
+        let new = if self.queues.len() <= FEW {
+            !self.queues.iter().any(|known| known.id == queue.id)
+        } else {
+            if self.ids.is_empty() {
+                self.ids.extend(self.queues.iter().map(|known| known.id));
+            }
+            self.ids.insert(queue.id)
+        };
+        if new {
+            self.queues.push(queue.clone());
+        }
+    }
+}
+
+/// Exchanges that the message has passed or will, in order.
+struct Passed<'t> {
+    names: SmallVec<[&'t str; 8]>,
+    set: HashSet<&'t str>,
+}
+
+impl<'t> Passed<'t> {
+    fn add(&mut self, name: &'t str) {
+        let new = if self.names.len() <= FEW {
+            !self.names.contains(&name)
+        } else {
+            if self.set.is_empty() {
+                self.set.extend(self.names.iter().copied());
+            }
+            self.set.insert(name)
+        };
+        if new {
+            self.names.push(name);
+        }
+    }
+}
+
+/// Returns whether exchange and routing key alone decided.
 fn walk<'t>(
     topology: &'t Topology,
     exchange: &'t str,
     routing_keys: &[&[u8]],
     headers: Option<Table<'_>>,
-    found: &mut Route,
-) {
-    let mut seen: SmallVec<[&str; 8]> = SmallVec::from_slice(&[exchange]);
+    found: &mut Found,
+) -> bool {
+    let mut reusable = true;
+    let mut passed = Passed {
+        names: SmallVec::from_slice(&[exchange]),
+        set: HashSet::new(),
+    };
     let mut next = 0;
-    while let Some(name) = seen.get(next).copied() {
+    while let Some(name) = passed.names.get(next).copied() {
         next += 1;
         let Some(exchange) = topology.exchanges.get(name) else {
             continue;
         };
-        found.reusable &= exchange.kind != ExchangeKind::Headers;
+        reusable &= exchange.kind != ExchangeKind::Headers;
         let mut matched = false;
         let mut visit = |destination: &'t Destination| {
             matched = true;
             match destination {
-                Destination::Queue(queue) => found.queues.push(queue.clone()),
-                Destination::Exchange(name) => {
-                    if !seen.contains(&&**name) {
-                        seen.push(name);
-                    }
-                }
+                Destination::Queue(queue) => found.add(queue),
+                Destination::Exchange(name) => passed.add(name),
             }
         };
-        for key in routing_keys {
+        let keys = match exchange.kind {
+            // They do not look at the key: asking once is enough.
+            ExchangeKind::Fanout | ExchangeKind::Headers => &routing_keys[..1],
+            ExchangeKind::Direct | ExchangeKind::Topic => routing_keys,
+        };
+        for key in keys {
             exchange.route(key, headers, &mut visit);
         }
-        if !matched
-            && let Some(alternate) = &exchange.alternate
-            && !seen.contains(&&**alternate)
-        {
-            seen.push(alternate);
+        if !matched && let Some(alternate) = &exchange.alternate {
+            passed.add(alternate);
         }
     }
+    reusable
 }

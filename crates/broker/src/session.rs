@@ -13,7 +13,9 @@ use crate::binding::{Binding, BindingKey, Destination};
 use crate::error::{Error, Resource};
 use crate::exchange::{Exchange, ExchangeOptions};
 use crate::name::ConnectionId;
-use crate::queue::{ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority};
+use crate::queue::{
+    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, unsupported,
+};
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -131,10 +133,7 @@ impl Session {
             .change(|topology| match topology.exchanges.get(name) {
                 Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
                 None => {
-                    let name: Arc<str> = name.into();
-                    topology
-                        .exchanges
-                        .insert(name.clone(), Exchange::new(name, options));
+                    topology.insert_exchange(Exchange::new(name.into(), options));
                     Ok(())
                 }
             })
@@ -211,10 +210,10 @@ impl Session {
                     Ok::<_, Error>(queue.clone())
                 }
                 None => {
-                    let name: Arc<str> = name.into();
-                    let queue = Queue::new(name.clone(), self.vhost.name.clone(), options);
+                    warn_of_unsupported(resource, &options.arguments);
+                    let queue = Queue::new(name.into(), self.vhost.name.clone(), options);
                     let queue = Arc::new(queue);
-                    topology.queues.insert(name, queue.clone());
+                    topology.insert_queue(queue.clone());
                     Ok(queue)
                 }
             })?;
@@ -233,12 +232,14 @@ impl Session {
             return Ok(0);
         };
         queue.check_owner(self.connection)?;
-        // Closed under the topology's lock: nobody may find a queue that is closed already.
-        self.vhost.change(|topology| {
-            let dropped = queue.close(if_unused, if_empty)?;
+        // Closed under the topology's lock: nobody may find a queue that is closed already. Its
+        // messages are freed after the lock is released.
+        let remains = self.vhost.change(|topology| {
+            let remains = queue.close(if_unused, if_empty)?;
             topology.remove_queue(&queue);
-            Ok(dropped)
-        })
+            Ok::<_, Error>(remains)
+        })?;
+        Ok(remains.ready())
     }
 
     /// queue.purge; returns how many messages went.
@@ -344,7 +345,8 @@ impl Session {
         Ok((queue, got))
     }
 
-    /// basic.consume. Nothing is handed out before the first [`Queue::resume`].
+    /// basic.consume. The consumer may get messages at once, from whoever publishes; what is
+    /// ready now it gets with the first [`Queue::resume`].
     pub fn consume(
         &self,
         name: &str,
@@ -370,10 +372,10 @@ impl Session {
             exclusive: Some(self.connection),
             ..QueueOptions::default()
         };
-        let queue = Arc::new(Queue::new(name.clone(), self.vhost.name.clone(), owned));
+        let queue = Arc::new(Queue::new(name, self.vhost.name.clone(), owned));
         let id = queue.add_consumer(options)?;
         self.vhost
-            .change(|topology| topology.queues.insert(name, queue.clone()));
+            .change(|topology| topology.insert_queue(queue.clone()));
         Ok((queue, id))
     }
 
@@ -400,6 +402,14 @@ impl Session {
         let exchange = found.ok_or_else(|| Error::not_found(self.exchange_resource(exchange)))?;
         exchange.validate_binding(arguments)?;
         Ok(exchange.name.clone())
+    }
+}
+
+/// Says which arguments are kept and compared, but do nothing in this version.
+fn warn_of_unsupported(resource: Resource<'_>, arguments: &FieldTable) {
+    let unsupported: Vec<&str> = unsupported(arguments).collect();
+    if !unsupported.is_empty() {
+        tracing::warn!(%resource, arguments = unsupported.join(", "), "arguments without effect yet");
     }
 }
 

@@ -16,78 +16,108 @@ pub(crate) struct Topology {
     pub queues: HashMap<Arc<str>, Arc<Queue>>,
     /// Bindings by where they lead, so that a destination can go without a search.
     by_destination: HashMap<DestinationKey, HashSet<BindingKey>>,
+    /// Routes may have changed since this was last taken.
+    changed: bool,
 }
 
 impl Topology {
-    /// Adds a binding whose ends exist; false if the same one is there already.
-    pub fn bind(&mut self, binding: Binding) -> bool {
-        let key = binding.key();
-        let Some(exchange) = self.exchanges.get_mut(&binding.source) else {
-            return false;
-        };
-        if !exchange.bind(key.clone(), binding) {
-            return false;
-        }
-        self.by_destination
-            .entry(key.destination.clone())
-            .or_default()
-            .insert(key);
-        true
+    /// True if routes may have changed since the last call.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
-    /// Removes a binding, and the auto-delete exchange that it was the last of.
-    pub fn unbind(&mut self, key: &BindingKey) -> bool {
-        let Some(exchange) = self.exchanges.get_mut(&key.source) else {
-            return false;
+    pub fn insert_exchange(&mut self, exchange: Exchange) {
+        self.changed = true;
+        self.exchanges.insert(exchange.name.clone(), exchange);
+    }
+
+    pub fn insert_queue(&mut self, queue: Arc<Queue>) {
+        self.changed = true;
+        self.queues.insert(queue.name.clone(), queue);
+    }
+
+    /// Adds a binding whose ends exist; nothing changes if the same one is there already.
+    pub fn bind(&mut self, binding: Binding) {
+        let key = binding.key();
+        let Some(exchange) = self.exchanges.get_mut(&binding.source) else {
+            return;
         };
-        if !exchange.unbind(key) {
-            return false;
+        if exchange.bind(key.clone(), binding) {
+            self.changed = true;
+            self.by_destination
+                .entry(key.destination.clone())
+                .or_default()
+                .insert(key);
         }
-        let exhausted = exchange.auto_delete && !exchange.has_bindings();
-        if let Some(keys) = self.by_destination.get_mut(&key.destination) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.by_destination.remove(&key.destination);
-            }
-        }
-        if exhausted {
-            self.remove_exchange(&key.source);
-        }
-        true
+    }
+
+    /// Removes a binding, and the auto-delete exchanges that this leaves without any.
+    pub fn unbind(&mut self, key: &BindingKey) {
+        let exhausted = self.remove_binding(key);
+        self.remove_exchanges(exhausted.into_iter().collect());
     }
 
     /// Removes an exchange with all bindings from it and to it.
-    pub fn remove_exchange(&mut self, name: &Arc<str>) -> bool {
-        let Some(mut exchange) = self.exchanges.remove(name) else {
-            return false;
-        };
-        for key in exchange.take_bindings() {
-            if let Some(keys) = self.by_destination.get_mut(&key.destination) {
-                keys.remove(&key);
-            }
-        }
-        self.unbind_destination(&DestinationKey::Exchange(name.clone()));
-        true
+    pub fn remove_exchange(&mut self, name: &Arc<str>) {
+        self.remove_exchanges(vec![name.clone()]);
     }
 
     /// Removes a queue, if it is still that one, with all bindings to it.
-    pub fn remove_queue(&mut self, queue: &Arc<Queue>) -> bool {
+    pub fn remove_queue(&mut self, queue: &Arc<Queue>) {
         if !self
             .queues
             .get(&queue.name)
             .is_some_and(|current| Arc::ptr_eq(current, queue))
         {
-            return false;
+            return;
         }
+        self.changed = true;
         self.queues.remove(&queue.name);
-        self.unbind_destination(&DestinationKey::Queue(queue.name.clone()));
-        true
+        let exhausted = self.remove_destination(&DestinationKey::Queue(queue.name.clone()));
+        self.remove_exchanges(exhausted);
     }
 
-    fn unbind_destination(&mut self, destination: &DestinationKey) {
+    /// Removes exchanges, and those that go because of it: a list of work, not a recursion, since
+    /// clients decide how long the chain is.
+    fn remove_exchanges(&mut self, mut names: Vec<Arc<str>>) {
+        while let Some(name) = names.pop() {
+            let Some(mut exchange) = self.exchanges.remove(&name) else {
+                continue;
+            };
+            self.changed = true;
+            for key in exchange.take_bindings() {
+                self.forget(&key);
+            }
+            names.extend(self.remove_destination(&DestinationKey::Exchange(name)));
+        }
+    }
+
+    /// Removes all bindings to a destination; returns the auto-delete exchanges without any left.
+    fn remove_destination(&mut self, destination: &DestinationKey) -> Vec<Arc<str>> {
         let keys = self.by_destination.remove(destination).unwrap_or_default();
-        for key in &keys {
-            self.unbind(key);
+        keys.iter()
+            .filter_map(|key| self.remove_binding(key))
+            .collect()
+    }
+
+    /// Removes a binding; returns its exchange if that is auto-delete and has none left.
+    fn remove_binding(&mut self, key: &BindingKey) -> Option<Arc<str>> {
+        let exchange = self.exchanges.get_mut(&key.source)?;
+        if !exchange.unbind(key) {
+            return None;
+        }
+        self.changed = true;
+        let exhausted = exchange.auto_delete && !exchange.has_bindings();
+        self.forget(key);
+        exhausted.then(|| key.source.clone())
+    }
+
+    fn forget(&mut self, key: &BindingKey) {
+        if let Some(keys) = self.by_destination.get_mut(&key.destination) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_destination.remove(&key.destination);
+            }
         }
     }
 }

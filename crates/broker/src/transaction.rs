@@ -26,20 +26,15 @@ impl Transaction {
         self.settlements.push((queue, lease, outcome));
     }
 
-    /// True if there is nothing to commit.
-    pub fn is_empty(&self) -> bool {
-        self.publishes.is_empty() && self.settlements.is_empty()
-    }
-
     /// Makes everything visible at once: all queues are locked, in order of id, before the first
     /// is changed.
     pub fn commit(&mut self) {
         let publishes = std::mem::take(&mut self.publishes);
-        let settlements = std::mem::take(&mut self.settlements);
+        let runs = in_runs(std::mem::take(&mut self.settlements));
         let mut queues: Vec<&Arc<Queue>> = publishes
             .iter()
             .flat_map(|(route, _)| &route.queues)
-            .chain(settlements.iter().map(|(queue, ..)| queue))
+            .chain(runs.iter().map(|(queue, ..)| queue))
             .collect();
         queues.sort_unstable_by_key(|queue| queue.id);
         queues.dedup_by_key(|queue| queue.id);
@@ -47,9 +42,9 @@ impl Transaction {
             .iter()
             .map(|queue| (queue.id, queue.lock()))
             .collect();
-        for (queue, lease, outcome) in &settlements {
+        for (queue, outcome, leases) in &runs {
             if let Some(state) = state_of(&mut locked, queue) {
-                state.settle(&[*lease], *outcome);
+                state.settle(leases, *outcome);
             }
         }
         for (route, message) in &publishes {
@@ -60,13 +55,32 @@ impl Transaction {
             }
         }
         let mut wakes = Wakes::default();
-        for (_, mut state) in locked {
+        // From the last to the first: bumping releases a lock and takes it again, which keeps to
+        // the order only while none of a higher id is held.
+        while let Some((_, mut state)) = locked.pop() {
             while state.dispatch(&mut wakes) {
                 MutexGuard::bump(&mut state);
             }
         }
         wakes.wake();
     }
+}
+
+type Run = (Arc<Queue>, Outcome, Vec<LeaseId>);
+
+/// Settlements of one queue and outcome together, each queue's in their order.
+fn in_runs(mut settlements: Vec<(Arc<Queue>, LeaseId, Outcome)>) -> Vec<Run> {
+    settlements.sort_by_key(|(queue, _, outcome)| (queue.id, *outcome as u8));
+    let mut runs: Vec<Run> = Vec::new();
+    for (queue, lease, outcome) in settlements {
+        match runs.last_mut() {
+            Some((last, same, leases)) if last.id == queue.id && *same == outcome => {
+                leases.push(lease);
+            }
+            _ => runs.push((queue, outcome, vec![lease])),
+        }
+    }
+    runs
 }
 
 fn state_of<'s>(

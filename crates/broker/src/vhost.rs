@@ -37,10 +37,7 @@ impl VHost {
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == "amq.rabbitmq.trace";
-            let name: Arc<str> = name.into();
-            topology
-                .exchanges
-                .insert(name.clone(), Exchange::new(name, options));
+            topology.insert_exchange(Exchange::new(name.into(), options));
         }
         VHost {
             name,
@@ -59,12 +56,14 @@ impl VHost {
         self.topology.read()
     }
 
-    /// Changes the topology. The generation moves before the lock is released, so whoever sees
-    /// the change done also sees the routes stale.
+    /// Changes the topology. If routes may have changed, the generation moves before the lock is
+    /// released, so whoever sees the change done also sees the routes stale.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Topology) -> R) -> R {
         let mut topology = self.topology.write();
         let result = change(&mut topology);
-        self.generation.fetch_add(1, Ordering::Release);
+        if topology.take_changed() {
+            self.generation.fetch_add(1, Ordering::Release);
+        }
         result
     }
 
@@ -77,7 +76,7 @@ impl VHost {
     pub fn delete_queue(&self, queue: &Arc<Queue>) {
         self.change(|topology| topology.remove_queue(queue));
         // Unconditional, so it cannot be refused.
-        let _ = queue.close(false, false);
+        drop(queue.close(false, false));
     }
 }
 

@@ -20,6 +20,7 @@ pub fn run(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(loaded.config.worker_threads.get())
         .thread_name("leveret-worker")
+        .on_thread_park(memory::collect_if_called)
         .enable_all()
         .build()
         .context("cannot start worker threads")?;
@@ -44,6 +45,7 @@ async fn serve(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
     let watch = tokio::spawn(memory::watch(
         broker.clone(),
         config.vm_memory_high_watermark,
+        config.worker_threads.get(),
     ));
     let signal = signals.wait().await;
     tracing::info!(signal, connections = broker.connections.count(), "stopping");

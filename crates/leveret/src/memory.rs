@@ -1,6 +1,13 @@
 //! The memory alarm: compares what the process uses with the watermark, a few times a second.
+//!
+//! What a thread frees of another thread's memory goes back to that other thread, which gives it
+//! back to the system when it next allocates: a worker that has become idle would keep the memory
+//! of a deleted queue, and the alarm would ring over an empty broker. So while it rings, every
+//! worker is asked to collect what was returned to it.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use broker::Broker;
@@ -9,8 +16,33 @@ use crate::config::ResourceLimit;
 
 const INTERVAL: Duration = Duration::from_millis(200);
 
+/// Counts the calls to collect; each worker answers each once.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static ANSWERED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// For every worker, whenever it runs out of work.
+pub fn collect_if_called() {
+    let calls = CALLS.load(Ordering::Relaxed);
+    if ANSWERED.replace(calls) != calls {
+        // SAFETY: takes no pointers, and works on the heap of the calling thread.
+        unsafe { libmimalloc_sys::mi_collect(true) };
+    }
+}
+
+/// Calls on all workers to collect. Idle ones sleep, so each is given something to do: tasks that
+/// last long enough for the next one to go to another worker.
+fn call_workers(workers: usize) {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+    for _ in 0..workers {
+        tokio::spawn(async { std::thread::sleep(Duration::from_millis(1)) });
+    }
+}
+
 /// Watches until it is aborted. Where the system does not say what is used, there is no alarm.
-pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit) {
+pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit, workers: usize) {
     let Some(watermark) = watermark(limit) else {
         tracing::warn!("cannot tell how much memory there is: no memory alarm");
         return;
@@ -21,6 +53,9 @@ pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit) {
         interval.tick().await;
         let Some(used) = used() else { continue };
         let ringing = used > watermark;
+        if ringing {
+            call_workers(workers);
+        }
         if broker.alarms.set_memory(ringing) {
             match ringing {
                 true => tracing::warn!(

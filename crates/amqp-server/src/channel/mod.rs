@@ -112,10 +112,7 @@ impl Channel {
             Method::ChannelFlow(_) => {
                 Err(Exception::new(ReplyCode::NotImplemented, "active=false"))
             }
-            Method::ChannelOpen(_) => Err(Exception::new(
-                ReplyCode::ChannelError,
-                "second 'channel.open' seen",
-            )),
+            Method::ChannelOpen(_) => Err(crate::connection::second_open()),
             _ => Err(Exception::new(
                 ReplyCode::CommandInvalid,
                 "unimplemented method",
@@ -130,8 +127,10 @@ impl Channel {
             core.drop_consumer(handle);
         }
         self.content = Content::None;
-        self.mode.abandon();
-        self.requeue_everything();
+        for (tag, out) in self.mode.abandon() {
+            self.unacked.restore(tag, out);
+        }
+        self.requeue_unacked();
     }
 
     /// Notes that something waits for the end of the batch of frames.

@@ -52,20 +52,15 @@ impl ChannelTransaction {
         self.work.settle(queue, out.lease, outcome);
         self.settled.push((tag, out));
     }
-
-    /// Takes back the deliveries that it settled.
-    pub fn take_settled(&mut self) -> Vec<(u64, Out)> {
-        std::mem::take(&mut self.settled)
-    }
 }
 
 impl Mode {
-    /// The channel closes: drops what is not committed, but keeps its settled deliveries, which
-    /// the channel still has to put back.
-    pub fn abandon(&mut self) {
-        if let Mode::Transaction(transaction) = self {
-            transaction.work = Transaction::default();
-            transaction.unroutable.clear();
+    /// The channel closes: drops what is not committed; returns the deliveries that were settled
+    /// in it, which are out as before.
+    pub fn abandon(&mut self) -> Vec<(u64, Out)> {
+        match self {
+            Mode::Transaction(transaction) => std::mem::take(&mut **transaction).settled,
+            Mode::Plain | Mode::Confirm(_) => Vec::new(),
         }
     }
 }
@@ -99,7 +94,7 @@ impl Channel {
         let transaction = self.transaction()?;
         transaction.work.commit();
         let unroutable = std::mem::take(&mut transaction.unroutable);
-        let settled = transaction.take_settled();
+        let settled = std::mem::take(&mut transaction.settled);
         self.release_settled(&settled, core);
         for message in unroutable {
             encode::no_route(&mut core.out, self.number, &message, core.frame_max);

@@ -209,10 +209,10 @@ fn at_publish(error: broker::Error) -> Exception {
 /// Consumers must not see who else got a copy.
 fn without_bcc(properties: Properties<'_>) -> Result<Vec<u8>, Exception> {
     let headers = properties.headers().unwrap_or_default().to_owned()?;
-    let mut kept = amqp::FieldTable::new();
-    headers
+    let kept: amqp::FieldTable = headers
         .iter()
         .filter(|(name, _)| *name != "BCC")
-        .for_each(|(name, value)| kept.insert(name, value.clone()));
+        .map(|(name, value)| (name.into(), value.clone()))
+        .collect();
     Ok(properties.with_headers(&kept)?)
 }

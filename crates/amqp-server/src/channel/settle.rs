@@ -125,15 +125,10 @@ impl Channel {
             .for_each(|handle| core.resume(*handle));
     }
 
-    /// Puts everything that is out back to its queues, in their order.
-    pub(super) fn requeue_everything(&mut self) {
+    /// Puts what is out, and not settled, back to its queues, in their order.
+    pub(super) fn requeue_unacked(&mut self) {
         let mut all: Vec<(QueueIndex, LeaseId)> = Vec::with_capacity(self.unacked.len());
         let mut counted = 0;
-        if let Mode::Transaction(transaction) = &mut self.mode {
-            let settled = transaction.take_settled();
-            counted += settled.iter().filter(|(_, out)| out.counted).count() as u32;
-            all.extend(settled.into_iter().map(|(_, out)| (out.queue, out.lease)));
-        }
         self.unacked.remove_all(|_, out| {
             counted += u32::from(out.counted);
             all.push((out.queue, out.lease));
@@ -162,7 +157,8 @@ impl Channel {
         if !requeue {
             return Err(Exception::new(ReplyCode::NotImplemented, "requeue=false"));
         }
-        self.requeue_everything();
+        // What a transaction has settled stays settled: it is the transaction's until its end.
+        self.requeue_unacked();
         self.resume_consumers(core);
         if reply {
             core.send(self.number, basic::RecoverOk {});

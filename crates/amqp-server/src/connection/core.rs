@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use ahash::HashMap;
 use amqp::method::{basic, channel, connection};
 use amqp::{Method, ShortStr, Version, frame};
 use broker::{
     Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, Origin, Outbox, Publisher, Queue, Session,
 };
 use slab::Slab;
+use smallvec::SmallVec;
 
 use super::output::Output;
 use crate::channel::QueueIndex;
@@ -49,7 +51,7 @@ pub(crate) struct Core {
     /// It publishes: alarms apply to it.
     pub has_published: bool,
     /// Queues that go with the connection.
-    exclusive_queues: Vec<Arc<Queue>>,
+    exclusive_queues: HashMap<u64, Arc<Queue>>,
 }
 
 /// What the handshake has settled.
@@ -82,7 +84,7 @@ impl Core {
             consumers: Slab::new(),
             touched: Vec::new(),
             has_published: false,
-            exclusive_queues: Vec::new(),
+            exclusive_queues: HashMap::default(),
         }
     }
 
@@ -141,6 +143,21 @@ impl Core {
         }
     }
 
+    /// Several consumers may have room again: those of one queue take turns.
+    pub fn resume_all(&self, handles: &mut Vec<ConsumerHandle>) {
+        let mut waiting: Vec<(&Arc<Queue>, ConsumerId)> = handles
+            .drain(..)
+            .filter_map(|handle| self.consumers.get(handle.0 as usize))
+            .map(|consumer| (&consumer.queue, consumer.id))
+            .collect();
+        // Stable: within a queue, whoever stalled first goes first.
+        waiting.sort_by_key(|(queue, _)| queue.id);
+        for run in waiting.chunk_by(|(a, _), (b, _)| a.id == b.id) {
+            let ids: SmallVec<[ConsumerId; 4]> = run.iter().map(|(_, id)| *id).collect();
+            run[0].0.resume_all(&ids);
+        }
+    }
+
     /// Ends a consumer. What was on its way to it goes back to its queue. True if other consumers
     /// of its channel have room for that reason.
     pub fn drop_consumer(&mut self, handle: ConsumerHandle) -> bool {
@@ -160,14 +177,11 @@ impl Core {
     }
 
     pub fn own_exclusively(&mut self, queue: &Arc<Queue>) {
-        if !self
-            .exclusive_queues
-            .iter()
-            .any(|owned| Arc::ptr_eq(owned, queue))
-        {
-            self.exclusive_queues.retain(|owned| !owned.is_deleted());
-            self.exclusive_queues.push(queue.clone());
+        // Those that were deleted meanwhile are dropped now and then: each time the map is full.
+        if self.exclusive_queues.len() == self.exclusive_queues.capacity() {
+            self.exclusive_queues.retain(|_, owned| !owned.is_deleted());
         }
+        self.exclusive_queues.insert(queue.id, queue.clone());
     }
 
     /// A consumer tag that no client would choose.
@@ -192,7 +206,7 @@ impl Core {
 
     /// The connection has ended: what belonged to it goes.
     pub fn clean_up(&mut self) {
-        for queue in std::mem::take(&mut self.exclusive_queues) {
+        for queue in std::mem::take(&mut self.exclusive_queues).into_values() {
             if !queue.is_deleted() {
                 self.session.vhost.delete_queue(&queue);
             }

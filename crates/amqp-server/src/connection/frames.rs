@@ -43,7 +43,7 @@ impl Connection {
             } else {
                 self.frame(&frame)?;
             }
-            if matches!(self.phase, Phase::Finishing) {
+            if matches!(self.phase, Phase::Finishing(_)) {
                 return Ok(bytes.len());
             }
             // A small basic.get may be answered by a large message: there must be room.
@@ -120,10 +120,10 @@ impl Connection {
     fn frame_while_closing(&mut self, frame: &Frame<'_>) -> Result<(), Exception> {
         if frame.kind == Kind::Method && frame.channel == 0 {
             match Method::decode(self.core.version, frame.payload) {
-                Ok(Method::ConnectionCloseOk(_)) => self.phase = Phase::Finishing,
+                Ok(Method::ConnectionCloseOk(_)) => self.finish(),
                 Ok(Method::ConnectionClose(_)) => {
                     self.core.send(0, amqp::method::connection::CloseOk {});
-                    self.phase = Phase::Finishing;
+                    self.finish();
                 }
                 _ => {}
             }

@@ -3,8 +3,8 @@
 use amqp::method::{channel, connection};
 use amqp::{Method, ReplyCode};
 
+use super::Connection;
 use super::frames::expected_open;
-use super::{Connection, Phase};
 use crate::channel::Channel;
 use crate::exception::Exception;
 
@@ -13,9 +13,9 @@ impl Connection {
     pub(super) fn connection_method(&mut self, method: &Method<'_>) -> Result<(), Exception> {
         match method {
             Method::ConnectionClose(_) => {
-                self.close_channels();
+                self.release_everything();
                 self.core.send(0, connection::CloseOk {});
-                self.phase = Phase::Finishing;
+                self.finish();
                 Ok(())
             }
             // Nothing here expires: any secret will do.
@@ -43,6 +43,7 @@ impl Connection {
         if channel.closing {
             match method {
                 Method::ChannelCloseOk(_) => drop(self.channels.remove(&number)),
+                Method::ChannelOpen(_) => return Err(second_open().caused_by(cause)),
                 // Both sides closed at once; the answer to ours is still to come.
                 Method::ChannelClose(_) => self.core.send(number, channel::CloseOk {}),
                 _ => {}
@@ -102,6 +103,10 @@ impl Connection {
         self.core.send_channel_close(number, &exception);
         Ok(())
     }
+}
+
+pub(crate) fn second_open() -> Exception {
+    Exception::new(ReplyCode::ChannelError, "second 'channel.open' seen")
 }
 
 pub(super) fn unexpected_method(cause: (u16, u16)) -> Exception {

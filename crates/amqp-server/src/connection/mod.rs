@@ -29,13 +29,16 @@ use crate::exception::Exception;
 use crate::heartbeat::{Beat, Heartbeat};
 
 pub(crate) use self::core::{Consumer, Core, Negotiated};
+pub(crate) use self::methods::second_open;
 pub(crate) use self::output::{Output, SHARED_BODY};
 
 /// Unwritten bytes above which nothing more is encoded or read.
 const MAX_UNWRITTEN: usize = 256 * 1024;
 /// Rounds of reading and writing after which other tasks get a turn.
 const ROUNDS_PER_WAKE: usize = 8;
-/// How long a client may take to answer connection.close.
+/// Bytes of input that are held while they cannot be acted on.
+const MAX_HELD: usize = 64 * 1024;
+/// How long a client may take to answer connection.close, or to take what is left.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the connection stands.
@@ -44,7 +47,7 @@ enum Phase {
     /// connection.close was sent; everything but close-ok is dropped.
     Closing(Pin<Box<Sleep>>),
     /// Write what is left, then end.
-    Finishing,
+    Finishing(Pin<Box<Sleep>>),
 }
 
 /// How a connection ended, for the log.
@@ -108,7 +111,11 @@ impl Connection {
         buffers::lend(self.core.out.encoded());
         let result = self.poll_rounds(cx);
         buffers::give_back(self.core.out.encoded());
-        result
+        match result {
+            // The round may have set the deadline, and nobody else waits for it.
+            Poll::Pending => self.poll_deadline(cx),
+            ended => ended,
+        }
     }
 
     fn poll_rounds(&mut self, cx: &mut Context<'_>) -> Poll<End> {
@@ -125,13 +132,13 @@ impl Connection {
             let mut progress = false;
             let writing = match self.poll_write(cx) {
                 Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
-                Poll::Ready(Ok(())) if matches!(self.phase, Phase::Finishing) => {
+                Poll::Ready(Ok(())) if matches!(self.phase, Phase::Finishing(_)) => {
                     return Poll::Ready(End::Closed);
                 }
                 Poll::Ready(Ok(())) => Poll::Ready(()),
                 Poll::Pending => Poll::Pending,
             };
-            if self.unwritten() <= MAX_UNWRITTEN && !matches!(self.phase, Phase::Finishing) {
+            if !matches!(self.phase, Phase::Finishing(_)) {
                 progress = self.drain_outbox();
                 match self.poll_input(cx) {
                     Poll::Ready(Ok(0)) => return Poll::Ready(self.ended_by_client()),
@@ -153,14 +160,28 @@ impl Connection {
     fn ended_by_client(&self) -> End {
         match self.phase {
             Phase::Open => End::Vanished,
-            Phase::Closing(_) | Phase::Finishing => End::Closed,
+            Phase::Closing(_) | Phase::Finishing(_) => End::Closed,
+        }
+    }
+
+    /// Ready where the client lets us wait for the end.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        match &mut self.phase {
+            Phase::Open => Poll::Pending,
+            Phase::Closing(deadline) | Phase::Finishing(deadline) => {
+                deadline.as_mut().poll(cx).map(|()| End::Unanswered)
+            }
         }
     }
 
     /// Ready where the client has been silent for too long.
     fn poll_timers(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        if let Phase::Closing(timeout) = &mut self.phase {
-            return timeout.as_mut().poll(cx).map(|()| End::Unanswered);
+        if let Poll::Ready(end) = self.poll_deadline(cx) {
+            return Poll::Ready(end);
+        }
+        if self.partial.len() >= MAX_HELD {
+            // It may be sending, and it is we who do not read.
+            self.heard();
         }
         while let Some(heartbeat) = &mut self.heartbeat {
             match ready!(heartbeat.poll(cx)) {
@@ -189,11 +210,18 @@ impl Connection {
         result
     }
 
+    /// Something came from the client.
+    fn heard(&mut self) {
+        if let Some(heartbeat) = &mut self.heartbeat {
+            heartbeat.received = true;
+        }
+    }
+
     /// Acts on what was held back, or else reads once and acts on what came; the count of bytes,
     /// 0 at the end of the stream.
     fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.publisher_is_blocked() || self.unwritten() > MAX_UNWRITTEN {
-            return Poll::Pending;
+            return self.poll_held(cx);
         }
         if !self.held_back {
             return self.poll_read(cx);
@@ -201,6 +229,20 @@ impl Connection {
         let held = std::mem::take(&mut self.partial);
         self.received(&held);
         Poll::Ready(Ok(held.len()))
+    }
+
+    /// Reads what is not acted on now, for its heartbeats; up to a bound.
+    fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if self.partial.len() >= MAX_HELD {
+            return Poll::Pending;
+        }
+        let mut chunk = [0; 4_096];
+        let mut buffer = ReadBuf::new(&mut chunk);
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+        self.heard();
+        self.held_back = true;
+        self.partial.extend_from_slice(buffer.filled());
+        Poll::Ready(Ok(buffer.filled().len()))
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
@@ -215,9 +257,7 @@ impl Connection {
                 return Poll::Pending;
             }
             let count = buffer.filled().len();
-            if let Some(heartbeat) = &mut self.heartbeat {
-                heartbeat.received = true;
-            }
+            self.heard();
             if count > 0 {
                 self.received(input.filled(count));
             }
@@ -262,9 +302,7 @@ impl Connection {
         for item in items.drain(..) {
             self.send(item);
         }
-        for handle in stalled.drain(..) {
-            self.core.resume(handle);
-        }
+        self.core.resume_all(&mut stalled);
         // A burst's worth of room is not kept by a connection that has become quiet.
         if items.capacity() > 256 && count < 32 {
             items = Vec::new();
@@ -327,9 +365,21 @@ impl Connection {
             error = %exception.reply_text(),
             "closing connection"
         );
-        self.close_channels();
+        self.release_everything();
         self.core.send_close(&exception);
-        self.phase = Phase::Closing(Box::pin(tokio::time::sleep(CLOSE_TIMEOUT)));
+        self.phase = Phase::Closing(deadline());
+    }
+
+    /// Ends the connection once what is left has been written.
+    fn finish(&mut self) {
+        self.phase = Phase::Finishing(deadline());
+    }
+
+    /// Gives back what the connection holds. Before the client is told that it is closed: it may
+    /// then count on exclusive queues being gone.
+    fn release_everything(&mut self) {
+        self.close_channels();
+        self.core.clean_up();
     }
 
     fn close_channels(&mut self) {
@@ -343,7 +393,10 @@ impl Connection {
 /// Whichever way its task ends, what the connection held goes back to where it came from.
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.close_channels();
-        self.core.clean_up();
+        self.release_everything();
     }
+}
+
+fn deadline() -> Pin<Box<Sleep>> {
+    Box::pin(tokio::time::sleep(CLOSE_TIMEOUT))
 }

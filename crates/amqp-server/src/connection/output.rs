@@ -13,6 +13,8 @@ use tokio::io::AsyncWrite;
 
 /// Bodies from this size on are written from the message.
 pub(crate) const SHARED_BODY: usize = 16 * 1024;
+/// Written bytes that are kept until all is written.
+const MAX_WRITTEN: usize = if cfg!(test) { 100 } else { 256 * 1024 };
 /// Slices handed to the system at once.
 const MAX_SLICES: usize = 64;
 
@@ -88,6 +90,9 @@ impl Output {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 count => self.advance(count),
             }
+            if self.written > MAX_WRITTEN {
+                self.forget_written();
+            }
         }
         self.encoded.clear();
         self.written = 0;
@@ -113,6 +118,16 @@ impl Output {
             push(&self.encoded[at..]);
         }
         count
+    }
+
+    /// Gives up the room of what is written: a client that is always a little behind would make
+    /// the buffer grow for ever.
+    fn forget_written(&mut self) {
+        self.encoded.drain(..self.written);
+        self.parts
+            .iter_mut()
+            .for_each(|part| part.at -= self.written);
+        self.written = 0;
     }
 
     fn advance(&mut self, mut count: usize) {

@@ -77,15 +77,6 @@ impl Permissions {
         })
     }
 
-    /// Everything on everything.
-    pub fn all() -> Self {
-        Permissions {
-            configure: Pattern::Everything,
-            write: Pattern::Everything,
-            read: Pattern::Everything,
-        }
-    }
-
     /// True where the operation on the entity of that name is permitted.
     pub fn permit(&self, operation: Operation, name: &str) -> bool {
         let name = if name.is_empty() {

@@ -60,8 +60,7 @@ impl Users {
         *self.loopback_only.write() = names.into_iter().collect();
     }
 
-    /// The user of that name.
-    pub fn get(&self, name: &str) -> Option<Arc<User>> {
+    fn get(&self, name: &str) -> Option<Arc<User>> {
         self.by_name.read().get(name).cloned()
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use amqp::{FieldTable, FieldValue, Table, Value};
+use amqp::{FieldTable, FieldValue, ShortStr, Table, Value};
 
 use super::{Router, Visit};
 use crate::arguments::{Plain, type_name};
@@ -56,13 +56,36 @@ pub(super) struct Headers {
     bindings: Vec<(Match, Arc<Binding>)>,
 }
 
-fn accepts(mode: Match, wanted: &FieldTable, headers: Option<Table<'_>>) -> bool {
+/// A message's headers by name, looked up once for each argument of each binding.
+struct Sorted<'m>(Vec<(ShortStr<'m>, Value<'m>)>);
+
+impl<'m> Sorted<'m> {
+    fn new(headers: Option<Table<'m>>) -> Self {
+        let mut entries: Vec<_> = headers
+            .into_iter()
+            .flat_map(|table| table.iter().map_while(Result::ok))
+            .collect();
+        // Stable: of several with one name, the first counts.
+        entries.sort_by_key(|(name, _)| *name);
+        Sorted(entries)
+    }
+
+    fn get(&self, name: &str) -> Option<Value<'m>> {
+        let at = self
+            .0
+            .partition_point(|(other, _)| other.as_bytes() < name.as_bytes());
+        let (found, value) = self.0.get(at)?;
+        (found.as_bytes() == name.as_bytes()).then_some(*value)
+    }
+}
+
+fn accepts(mode: Match, wanted: &FieldTable, headers: &Sorted<'_>) -> bool {
     let mut wanted = wanted.iter().filter(|(name, _)| match mode {
         Match::All | Match::Any => !name.starts_with("x-"),
         Match::AllWithX | Match::AnyWithX => *name != "x-match",
     });
     let has = |(name, value): (&str, &FieldValue)| {
-        let found = headers.and_then(|headers| headers.get(name));
+        let found = headers.get(name);
         found.is_some_and(|found| *value == FieldValue::Void || equal(value, found))
     };
     match mode {
@@ -88,7 +111,7 @@ fn equal(wanted: &FieldValue, found: Value<'_>) -> bool {
         }
         (FieldValue::Table(wanted), Value::Table(found)) => found
             .to_owned()
-            .is_ok_and(|found| found.same_entries(wanted)),
+            .is_ok_and(|found| found == *wanted || found.same_entries(wanted)),
         _ => false,
     }
 }
@@ -105,8 +128,9 @@ impl Router for Headers {
     }
 
     fn route<'r>(&'r self, _: &[u8], headers: Option<Table<'_>>, visit: Visit<'_, 'r>) {
+        let headers = Sorted::new(headers);
         for (mode, binding) in &self.bindings {
-            if accepts(*mode, &binding.arguments, headers) {
+            if accepts(*mode, &binding.arguments, &headers) {
                 visit(&binding.destination);
             }
         }
@@ -119,7 +143,11 @@ mod tests {
 
     fn matches(wanted: &FieldTable, headers: &FieldTable) -> bool {
         let mode = Match::from_arguments(wanted).expect("valid x-match");
-        accepts(mode, wanted, Some(Table::from_wire(&headers.encode())))
+        accepts(
+            mode,
+            wanted,
+            &Sorted::new(Some(Table::from_wire(&headers.encode()))),
+        )
     }
 
     #[test]

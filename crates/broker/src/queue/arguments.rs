@@ -254,6 +254,21 @@ pub(super) fn validate(arguments: &FieldTable, resource: Resource<'_>) -> Result
     Ok(kind)
 }
 
+/// The arguments of a table that this version checks and compares, but does not act on.
+pub(crate) fn unsupported(arguments: &FieldTable) -> impl Iterator<Item = &str> {
+    const WITHOUT_MEANING_HERE: [&str; 4] = [
+        "x-queue-mode",
+        "x-queue-version",
+        "x-queue-leader-locator",
+        "x-queue-master-locator",
+    ];
+    arguments.iter().filter_map(|(name, value)| {
+        let known = KNOWN.iter().any(|argument| argument.name == name)
+            || (name == QUEUE_TYPE && value.as_str() != Some("classic"));
+        (known && !WITHOUT_MEANING_HERE.contains(&name)).then_some(name)
+    })
+}
+
 /// What basic.consume takes; returns the consumer's priority.
 pub(crate) fn consumer_priority(
     arguments: &FieldTable,

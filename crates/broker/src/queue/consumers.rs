@@ -9,9 +9,13 @@ use super::delivery::Wakes;
 use crate::outbox::{ConsumerHandle, Outbox};
 use crate::prefetch::ChannelPrefetch;
 
-/// A consumer, unique in its queue while it consumes.
+/// A consumer, unique in its queue for ever: leases outlive their consumers, and must not be taken
+/// for those of whoever comes to the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ConsumerId(pub u32);
+pub struct ConsumerId {
+    place: u32,
+    serial: u64,
+}
 
 /// How a consumer wants its messages, and where they go.
 #[derive(Debug, Clone)]
@@ -35,6 +39,7 @@ pub struct ConsumerOptions {
 #[derive(Debug)]
 pub(super) struct Consumer {
     pub options: ConsumerOptions,
+    serial: u64,
     /// Leases of this consumer.
     pub outstanding: u32,
     /// In the round-robin ring.
@@ -56,9 +61,9 @@ impl Consumer {
 #[derive(Debug, Default)]
 pub(super) struct Consumers {
     all: Slab<Consumer>,
-    /// Those that may have credit, by descending priority; each consumer at most once. A priority
-    /// keeps its place until the last consumer has gone, which costs little: few are used.
+    /// Those that may have credit, by descending priority; each consumer at most once.
     rings: Vec<Ring>,
+    next_serial: u64,
     pub exclusive: bool,
 }
 
@@ -76,32 +81,44 @@ impl Consumers {
 
     pub fn add(&mut self, options: ConsumerOptions) -> ConsumerId {
         self.exclusive |= options.exclusive;
+        let serial = self.next_serial;
+        self.next_serial += 1;
         let consumer = Consumer {
             options,
+            serial,
             outstanding: 0,
             active: false,
         };
-        let id = ConsumerId(self.all.insert(consumer) as u32);
+        let id = ConsumerId {
+            place: self.all.insert(consumer) as u32,
+            serial,
+        };
         self.activate(id);
         id
     }
 
     pub fn remove(&mut self, id: ConsumerId) -> Option<Consumer> {
-        let consumer = self.all.try_remove(id.0 as usize)?;
-        self.rings
-            .iter_mut()
-            .for_each(|ring| ring.consumers.retain(|other| *other != id));
+        self.get_mut(id)?;
+        let consumer = self.all.remove(id.place as usize);
+        let priority = consumer.options.priority;
+        if let Some(at) = self.rings.iter().position(|ring| ring.priority == priority) {
+            let ring = &mut self.rings[at].consumers;
+            ring.retain(|other| *other != id);
+            // Clients choose priorities: none may leave anything behind.
+            if ring.is_empty() {
+                self.rings.remove(at);
+            }
+        }
         if consumer.options.exclusive {
             self.exclusive = false;
-        }
-        if self.all.is_empty() {
-            self.rings.clear();
         }
         Some(consumer)
     }
 
+    #[inline]
     pub fn get_mut(&mut self, id: ConsumerId) -> Option<&mut Consumer> {
-        self.all.get_mut(id.0 as usize)
+        let consumer = self.all.get_mut(id.place as usize)?;
+        (consumer.serial == id.serial).then_some(consumer)
     }
 
     /// The consumer whose turn it is, and whether it is the only one in its ring.
@@ -140,7 +157,7 @@ impl Consumers {
     /// Puts a consumer back into its ring.
     #[inline]
     pub fn activate(&mut self, id: ConsumerId) {
-        let Some(consumer) = self.all.get_mut(id.0 as usize) else {
+        let Some(consumer) = self.get_mut(id) else {
             return;
         };
         if consumer.active {
@@ -164,7 +181,7 @@ impl Consumers {
     /// One lease of that consumer has ended.
     #[inline]
     pub fn release(&mut self, id: ConsumerId) {
-        if let Some(consumer) = self.all.get_mut(id.0 as usize) {
+        if let Some(consumer) = self.get_mut(id) {
             consumer.outstanding = consumer.outstanding.saturating_sub(1);
             self.activate(id);
         }

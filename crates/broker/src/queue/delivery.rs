@@ -43,7 +43,7 @@ pub struct Got {
 }
 
 impl Queue {
-    /// Adds a consumer and hands it what it has credit for. Fails with 403 where an exclusive
+    /// Adds a consumer. What is ready it gets when it is resumed. Fails with 403 where an exclusive
     /// consumer is in the way, 404 where the queue has just gone.
     pub(crate) fn add_consumer(
         self: &Arc<Self>,
@@ -70,7 +70,16 @@ impl Queue {
 
     /// Hands out more to a consumer that may have credit or room again.
     pub fn resume(&self, consumer: ConsumerId) {
-        self.change(|state| state.consumers.activate(consumer));
+        self.resume_all(&[consumer]);
+    }
+
+    /// Hands out more to several consumers, which take turns.
+    pub fn resume_all(&self, consumers: &[ConsumerId]) {
+        self.change(|state| {
+            consumers
+                .iter()
+                .for_each(|id| state.consumers.activate(*id))
+        });
     }
 
     /// Takes the first ready message.
@@ -129,18 +138,29 @@ impl State {
         let Some(consumer) = consumers.get_mut(id) else {
             return 0;
         };
-        let mut count = wanted.min(consumer.credit());
-        let no_ack = consumer.options.no_ack;
-        if !no_ack {
-            count = consumer.options.channel.acquire(count);
-        }
+        let count = wanted.min(consumer.credit());
         if count == 0 {
             return 0;
         }
-        let handle = consumer.options.handle;
+        let ConsumerOptions { no_ack, handle, .. } = consumer.options;
         let mut outbox = consumer.options.outbox.lock();
-        let mut moved = 0;
-        while moved < count && outbox.has_room() {
+        // What fits is counted before the channel's limit is claimed, so that no claim is ever
+        // given back: a consumer that is refused meanwhile would not hear of it.
+        let lengths = ready
+            .entries
+            .iter()
+            .take(count)
+            .map(|entry| entry.message.stored_len());
+        let room = outbox.room_for(lengths);
+        if room < count {
+            outbox.stall(handle);
+        }
+        let granted = if no_ack {
+            room
+        } else {
+            consumer.options.channel.acquire(room)
+        };
+        for _ in 0..granted {
             let Some(entry) = ready.pop() else { break };
             let origin = if no_ack {
                 Origin::Taken(entry.seq)
@@ -154,16 +174,11 @@ impl State {
                 consumer: handle,
                 redelivered,
             });
-            moved += 1;
         }
-        if moved < count {
-            outbox.stall(handle);
+        if !no_ack {
+            consumer.outstanding += granted as u32;
         }
         wakes.add(outbox.release());
-        if !no_ack {
-            consumer.outstanding += moved as u32;
-            consumer.options.channel.give_back(count - moved);
-        }
-        moved
+        granted
     }
 }

@@ -8,7 +8,7 @@ use store::Message;
 
 use super::State;
 use super::consumers::ConsumerId;
-use super::ready::{Entry, QueueSeq};
+use super::ready::{Entry, MAX_IDLE_CAPACITY, QueueSeq};
 use crate::outbox::{Delivery, Origin};
 
 /// A lease, unique in its queue while it is out.
@@ -53,6 +53,14 @@ impl Leases {
         // A slab of 2³² leases would need more memory than any machine has.
         LeaseId(self.out.insert(lease) as u32)
     }
+
+    fn end(&mut self, id: LeaseId) -> Option<Lease> {
+        let lease = self.out.try_remove(id.0 as usize);
+        if self.out.is_empty() && self.out.capacity() > MAX_IDLE_CAPACITY {
+            self.out = Slab::new();
+        }
+        lease
+    }
 }
 
 impl State {
@@ -60,7 +68,7 @@ impl State {
     pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
         let mut returned = Vec::new();
         for id in leases {
-            let Some(lease) = self.leases.out.try_remove(id.0 as usize) else {
+            let Some(lease) = self.leases.end(*id) else {
                 continue;
             };
             if let Some(consumer) = lease.consumer {
@@ -88,7 +96,7 @@ impl State {
         for delivery in unsent {
             let seq = match delivery.origin {
                 Origin::Taken(seq) => seq,
-                Origin::Leased(id) => match self.leases.out.try_remove(id.0 as usize) {
+                Origin::Leased(id) => match self.leases.end(id) {
                     Some(lease) => {
                         if let Some(consumer) = lease.consumer {
                             self.consumers.release(consumer);

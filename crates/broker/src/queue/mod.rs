@@ -20,7 +20,7 @@ use amqp::FieldTable;
 use parking_lot::{Mutex, MutexGuard};
 use store::Message;
 
-pub(crate) use arguments::consumer_priority;
+pub(crate) use arguments::{consumer_priority, unsupported};
 pub use consumers::{ConsumerId, ConsumerOptions};
 pub use declare::QueueOptions;
 pub use delivery::{Got, Wakes};
@@ -65,6 +65,20 @@ pub(crate) struct State {
     leases: Leases,
     consumers: Consumers,
     deleted: bool,
+}
+
+/// The messages of a queue that was closed.
+#[derive(Debug)]
+pub(crate) struct Remains {
+    ready: Ready,
+    _leases: Leases,
+}
+
+impl Remains {
+    /// How many were ready.
+    pub fn ready(&self) -> usize {
+        self.ready.entries.len()
+    }
 }
 
 /// Numbers that describe a queue at one moment.
@@ -113,8 +127,14 @@ impl Queue {
 
     /// Settles leases: acknowledged, discarded, or put back where they were.
     pub fn settle(&self, leases: &[LeaseId], outcome: Outcome) {
-        for part in leases.chunks(MAX_PER_HOLD) {
-            self.change(|state| state.settle(part, outcome));
+        match outcome {
+            // In one go: each time messages are put back costs what lies before the last of them.
+            Outcome::Requeue => self.change(|state| state.settle(leases, outcome)),
+            Outcome::Acknowledge | Outcome::Discard => {
+                for part in leases.chunks(MAX_PER_HOLD) {
+                    self.change(|state| state.settle(part, outcome));
+                }
+            }
         }
     }
 
@@ -154,9 +174,9 @@ impl Queue {
         }
     }
 
-    /// Marks the queue as gone if the conditions hold; tells its consumers; returns the number of
-    /// ready messages that go with it.
-    pub(crate) fn close(&self, if_unused: bool, if_empty: bool) -> Result<usize, Error> {
+    /// Marks the queue as gone if the conditions hold; tells its consumers; returns what is left
+    /// of it, for the caller to drop where no lock is held.
+    pub(crate) fn close(&self, if_unused: bool, if_empty: bool) -> Result<Remains, Error> {
         let mut state = self.state.lock();
         // Messages that are out do not count, and emptiness is looked at first: as in RabbitMQ.
         if if_empty && !state.ready.entries.is_empty() {
@@ -176,8 +196,10 @@ impl Queue {
         std::mem::take(&mut state.consumers).cancel_all(&mut wakes);
         drop(state);
         wakes.wake();
-        drop(leases);
-        Ok(ready.entries.len())
+        Ok(Remains {
+            ready,
+            _leases: leases,
+        })
     }
 
     /// True once the queue was deleted.

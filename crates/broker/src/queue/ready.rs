@@ -18,7 +18,7 @@ pub(super) struct Entry {
 }
 
 /// An empty queue keeps room for this many messages; a backlog's worth is given back.
-const MAX_IDLE_CAPACITY: usize = 16_384;
+pub(super) const MAX_IDLE_CAPACITY: usize = 16_384;
 
 #[derive(Debug, Default)]
 pub(super) struct Ready {
