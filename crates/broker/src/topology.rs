@@ -121,3 +121,48 @@ impl Topology {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use amqp::FieldTable;
+
+    use super::*;
+    use crate::binding::Destination;
+    use crate::exchange::{ExchangeKind, ExchangeOptions};
+    use crate::queue::QueueOptions;
+
+    #[test]
+    fn a_long_chain_of_auto_delete_exchanges_goes_with_its_queue() {
+        const LENGTH: usize = 100_000;
+        let mut topology = Topology::default();
+        let queue = Queue::new("q".into(), "/".into(), QueueOptions::default());
+        let queue = Arc::new(queue);
+        topology.insert_queue(queue.clone());
+        let mut destination = Destination::Queue(queue.clone());
+        for index in 0..LENGTH {
+            let name: Arc<str> = format!("x{index}").into();
+            let options = ExchangeOptions {
+                auto_delete: true,
+                ..ExchangeOptions::durable(ExchangeKind::Fanout)
+            };
+            topology.insert_exchange(Exchange::new(name.clone(), options));
+            topology.bind(Binding {
+                source: name.clone(),
+                destination,
+                routing_key: Box::default(),
+                arguments: FieldTable::new(),
+            });
+            destination = Destination::Exchange(name);
+        }
+        topology.remove_queue(&queue);
+        assert!(topology.exchanges.is_empty());
+        assert!(topology.by_destination.is_empty());
+    }
+
+    #[test]
+    fn doing_nothing_changes_nothing() {
+        let mut topology = Topology::default();
+        topology.remove_exchange(&"missing".into());
+        assert!(!topology.take_changed());
+    }
+}

@@ -90,3 +90,92 @@ fn state_of<'s>(
     let index = locked.binary_search_by_key(&queue.id, |(id, _)| *id).ok()?;
     locked.get_mut(index).map(|(_, state)| &mut **state)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use store::MessageHead;
+
+    use super::*;
+    use crate::outbox::{ConsumerHandle, Outbox};
+    use crate::prefetch::ChannelPrefetch;
+    use crate::queue::{ConsumerOptions, QueueOptions};
+
+    fn message() -> Message {
+        let head = MessageHead {
+            exchange: b"",
+            routing_key: b"q",
+            properties: &[0, 0],
+            persistent: false,
+            priority: 0,
+        };
+        Message::new(&head, b"x")
+    }
+
+    fn queue(name: &str) -> Arc<Queue> {
+        Arc::new(Queue::new(name.into(), "/".into(), QueueOptions::default()))
+    }
+
+    fn route(queues: &[&Arc<Queue>]) -> Arc<Route> {
+        let queues = queues.iter().map(|queue| Arc::clone(queue)).collect();
+        Arc::new(Route {
+            queues,
+            reusable: true,
+        })
+    }
+
+    /// Commits over several queues used to release and take again the lock of a lower one.
+    #[test]
+    fn commits_over_the_same_queues_do_not_block_each_other() {
+        let (first, second) = (queue("first"), queue("second"));
+        let outbox = Arc::new(Outbox::default());
+        let options = ConsumerOptions {
+            no_ack: true,
+            exclusive: false,
+            prefetch: 0,
+            channel: Arc::new(ChannelPrefetch::default()),
+            outbox: outbox.clone(),
+            handle: ConsumerHandle(0),
+            priority: 0,
+        };
+        let consumer = first.add_consumer(options).expect("nothing is exclusive");
+        let stop = Arc::new(AtomicBool::new(false));
+        let committing: Vec<_> = (0..3)
+            .map(|_| {
+                let (to_first, to_second) = (route(&[&first]), route(&[&second]));
+                thread::spawn(move || {
+                    for _ in 0..200 {
+                        let mut transaction = Transaction::default();
+                        for _ in 0..500 {
+                            transaction.publish(to_first.clone(), message());
+                        }
+                        transaction.publish(to_second.clone(), message());
+                        transaction.commit();
+                    }
+                })
+            })
+            .collect();
+        let draining = {
+            let (stop, first) = (stop.clone(), first.clone());
+            thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    outbox.drain(&mut Vec::new(), &mut Vec::new());
+                    first.resume(consumer);
+                }
+            })
+        };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        for thread in committing {
+            while !thread.is_finished() {
+                assert!(Instant::now() < deadline, "commits wait for each other");
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        draining.join().expect("the consumer ends");
+        assert_eq!(second.counts().ready, 600);
+    }
+}

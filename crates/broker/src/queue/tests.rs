@@ -461,3 +461,52 @@ fn returned_messages_find_their_places_among_the_ready() {
         .collect();
     assert_eq!(order, [1, 3, 4, 6, 7, 8, 9]);
 }
+
+#[test]
+fn leases_of_a_cancelled_consumer_do_not_count_for_its_successor() {
+    let (queue, first, second) = (queue(), Client::default(), Client::default());
+    let id = first.consume(&queue, 0, 10);
+    queue.publish((0..30).map(message));
+    let held = first.drain(&queue, &BTreeMap::new());
+    assert_eq!(held.len(), 10);
+    queue.remove_consumer(id);
+    second.consume(&queue, 0, 1);
+    let leases: Vec<LeaseId> = held.iter().map(lease).collect();
+    queue.settle(&leases, Outcome::Acknowledge);
+    assert_eq!(second.drain(&queue, &BTreeMap::new()).len(), 1);
+}
+
+#[test]
+fn consumers_that_share_an_outbox_take_turns_after_it_was_full() {
+    let (queue, client) = (queue(), Client::default());
+    let consumers: BTreeMap<u32, ConsumerId> = (0..3)
+        .map(|handle| {
+            let options = client.options(handle, 0, true);
+            let id = queue.add_consumer(options).expect("nothing is exclusive");
+            (handle, id)
+        })
+        .collect();
+    for start in 0..120 {
+        queue.publish((start * 100..(start + 1) * 100).map(message));
+    }
+    let mut received = [0; 3];
+    loop {
+        let (mut items, mut stalled) = (Vec::new(), Vec::new());
+        client.outbox.drain(&mut items, &mut stalled);
+        if items.is_empty() {
+            break;
+        }
+        for item in items {
+            if let Outgoing::Delivery(delivery) = item {
+                received[delivery.consumer.0 as usize] += 1;
+            }
+        }
+        let ids: Vec<ConsumerId> = stalled.iter().map(|handle| consumers[&handle.0]).collect();
+        queue.resume_all(&ids);
+    }
+    assert_eq!(received.iter().sum::<i32>(), 12_000);
+    assert!(
+        received.iter().all(|count| (3_900..4_100).contains(count)),
+        "{received:?}"
+    );
+}
