@@ -13,7 +13,7 @@ use amqp::frame::{self, END, HEADER_LEN, Header, Kind, OVERHEAD};
 use amqp::method::connection;
 use amqp::{Method, ReplyCode, ShortStr, Table, Version};
 use broker::access::{Login, User};
-use broker::{Broker, ConnectionId, Error, Outbox};
+use broker::{Broker, ConnectionId, Outbox};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -40,6 +40,20 @@ pub(crate) enum HandshakeError {
     Sasl,
     #[error("{0}")]
     Refused(String),
+}
+
+/// Why connection.open came to nothing.
+enum Unopened {
+    /// The client is to be told.
+    Refused(Exception),
+    /// There is nobody to tell.
+    Gone(HandshakeError),
+}
+
+impl From<Exception> for Unopened {
+    fn from(exception: Exception) -> Self {
+        Unopened::Refused(exception)
+    }
 }
 
 /// What the client has answered so far.
@@ -92,7 +106,8 @@ impl Handshake {
         self.frame_max = tuned.frame_max;
         let session = match self.open(&user, id).await {
             Ok(session) => session,
-            Err(exception) => return Err(self.refuse(exception).await),
+            Err(Unopened::Refused(exception)) => return Err(self.refuse(exception).await),
+            Err(Unopened::Gone(error)) => return Err(error),
         };
         let negotiated = Negotiated {
             version: self.version,
@@ -220,41 +235,41 @@ impl Handshake {
         &mut self,
         user: &Arc<User>,
         id: ConnectionId,
-    ) -> Result<broker::Session, Exception> {
-        let (channel, payload) = match self.read_frame().await {
-            Ok((Kind::Method, channel, payload)) => (channel, payload),
-            Ok((kind, _, payload)) => return Err(unexpected_frame(kind, &payload)),
-            Err(error) => return Err(Exception::new(ReplyCode::FrameError, error.to_string())),
-        };
-        if channel != 0 {
-            return Err(unexpected_frame(Kind::Method, &payload));
-        }
-        let open = match Method::decode(self.version, &payload) {
-            Ok(Method::ConnectionOpen(open)) => open,
-            Ok(other) => {
-                let text = "unexpected method in connection state opening";
-                let exception = Exception::new(ReplyCode::ChannelError, text);
-                return Err(exception.caused_by(other.ids(self.version)));
+    ) -> Result<broker::Session, Unopened> {
+        let payload = match self.read_frame().await {
+            Ok((Kind::Method, 0, payload)) => payload,
+            Ok((kind, _, payload)) => return Err(unexpected_frame(kind, &payload).into()),
+            Err(HandshakeError::Frame(text)) => {
+                return Err(Exception::new(ReplyCode::FrameError, text).into());
             }
-            Err(error) => return Err(Exception::cannot_decode(error, &payload)),
+            Err(error) => return Err(Unopened::Gone(error)),
         };
-        let cause = Method::from(open).ids(self.version);
-        let refused = |exception: Exception| exception.caused_by(cause);
-        let vhost = open
-            .virtual_host
-            .utf8("virtual-host")
-            .map_err(|error| refused(Exception::cannot_decode(error, &payload)))?;
-        let session = self
-            .broker
+        let session = self.session(&payload, user, id)?;
+        self.send(connection::OpenOk::default())
+            .await
+            .map_err(Unopened::Gone)?;
+        Ok(session)
+    }
+
+    /// Checks what should be connection.open.
+    fn session(
+        &self,
+        payload: &[u8],
+        user: &Arc<User>,
+        id: ConnectionId,
+    ) -> Result<broker::Session, Exception> {
+        let method = Method::decode(self.version, payload)
+            .and_then(|method| method.check().map(|()| method))
+            .map_err(|error| Exception::cannot_decode(error, payload))?;
+        let cause = method.ids(self.version);
+        let Method::ConnectionOpen(open) = method else {
+            let text = "unexpected method in connection state opening";
+            return Err(Exception::new(ReplyCode::ChannelError, text).caused_by(cause));
+        };
+        let vhost = open.virtual_host.utf8("virtual-host")?;
+        self.broker
             .open_session(user.clone(), vhost, id)
-            .map_err(|error: Error| refused(error.into()))?;
-        let mut out = Vec::new();
-        let open_ok = connection::OpenOk::default().into();
-        frame::write_method(&mut out, 0, self.version, &open_ok);
-        match self.stream.write_all(&out).await {
-            Ok(()) => Ok(session),
-            Err(error) => Err(Exception::new(ReplyCode::InternalError, error.to_string())),
-        }
+            .map_err(|error| Exception::from(error).caused_by(cause))
     }
 
     /// Tells the client what is wrong, and waits for close-ok for a moment.

@@ -49,7 +49,11 @@ async fn serve(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
     ));
     let signal = signals.wait().await;
     tracing::info!(signal, connections = broker.connections.count(), "stopping");
-    accepting.iter().for_each(|task| task.abort());
+    for task in accepting {
+        task.abort();
+        // The listener is closed when its task has ended: nobody comes in any more.
+        let _ = task.await;
+    }
     watch.abort();
     shutdown::close_connections(&broker).await;
     tracing::info!("stopped");

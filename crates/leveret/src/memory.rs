@@ -49,13 +49,21 @@ pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit, workers: usize) {
     };
     tracing::debug!(watermark_bytes = watermark, "watching memory");
     let mut interval = tokio::time::interval(INTERVAL);
+    let mut ringing = false;
     loop {
         interval.tick().await;
         let Some(used) = used() else { continue };
-        let ringing = used > watermark;
-        if ringing {
+        // Once it rings, somewhat more has to be free again: no ringing on and off at the mark.
+        let mark = if ringing {
+            watermark - watermark / 20
+        } else {
+            watermark
+        };
+        let now_ringing = used > mark;
+        if now_ringing {
             call_workers(workers);
         }
+        ringing = now_ringing;
         if broker.alarms.set_memory(ringing) {
             match ringing {
                 true => tracing::warn!(

@@ -20,7 +20,7 @@ const PERSISTENT: u8 = 1;
 
 /// Bodies up to this size are allocated in full when their header announces them. A larger one
 /// grows with what arrives, so that announcing a body costs the broker no more than sending it.
-const ALLOCATE_ON_ANNOUNCEMENT: usize = 128 * 1024;
+const ALLOCATE_ON_ANNOUNCEMENT: usize = 4 * 1024;
 
 /// What precedes a message's body.
 #[derive(Debug, Clone, Copy)]

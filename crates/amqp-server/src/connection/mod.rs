@@ -139,13 +139,15 @@ impl Connection {
                 Poll::Pending => Poll::Pending,
             };
             if !matches!(self.phase, Phase::Finishing(_)) {
-                progress = self.drain_outbox();
+                // Before the outbox, which may fill the output again and again: a cancel or an
+                // acknowledgement must not wait for the end of a backlog.
                 match self.poll_input(cx) {
                     Poll::Ready(Ok(0)) => return Poll::Ready(self.ended_by_client()),
                     Poll::Ready(Ok(_)) => progress = true,
                     Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
                     Poll::Pending => {}
                 }
+                progress |= self.drain_outbox();
             }
             // Sleep only when every source of work will wake this task: the outbox is empty or
             // the socket is full, and nothing that can be written is left.
