@@ -258,10 +258,12 @@ impl Handshake {
         user: &Arc<User>,
         id: ConnectionId,
     ) -> Result<broker::Session, Exception> {
-        let method = Method::decode(self.version, payload)
-            .and_then(|method| method.check().map(|()| method))
-            .map_err(|error| Exception::cannot_decode(error, payload))?;
+        let malformed = |error| Exception::cannot_decode(error, payload);
+        let method = Method::decode(self.version, payload).map_err(malformed)?;
         let cause = method.ids(self.version);
+        method
+            .check()
+            .map_err(|error| malformed(error).or_caused_by(cause))?;
         let Method::ConnectionOpen(open) = method else {
             let text = "unexpected method in connection state opening";
             return Err(Exception::new(ReplyCode::ChannelError, text).caused_by(cause));
