@@ -292,6 +292,49 @@ fn slow_reader_that_sends_heartbeats_lives() {
     });
 }
 
+/// There is more to write at every moment of three intervals; what the client sends meanwhile has to
+/// be read all the same.
+#[test]
+fn reader_of_a_long_backlog_that_sends_heartbeats_lives() {
+    within(seconds(15), async {
+        let broker = shared();
+        let mut client = raw(&broker, "steady").await;
+        let (mut publisher, channel) = open(&broker).await;
+        declare(&mut publisher, channel, "long").await;
+        for _ in 0..2_500 {
+            publish(&mut publisher, channel, "long", &[7; 32 * 1024]);
+        }
+        synchronize(&mut publisher, channel).await;
+        client.send(
+            1,
+            basic::Consume {
+                queue: name("long"),
+                no_ack: true,
+                ..Default::default()
+            },
+        );
+        client.flush().await;
+        let began = Instant::now();
+        let (mut bytes, mut beats) = (0, 0);
+        while began.elapsed() < LONG {
+            if began.elapsed() > beats * INTERVAL / 2 {
+                client.send_bytes(&frame::HEARTBEAT);
+                beats += 1;
+            }
+            let frame = client.next_frame().await.expect("a frame");
+            let frame = frame.expect("the broker did not give the client up");
+            bytes += frame.payload.len();
+            // 20 MB a second or less.
+            if frame.kind == Kind::Body as u8 {
+                let due = Duration::from_secs_f64(bytes as f64 / 20e6);
+                tokio::time::sleep(due.saturating_sub(began.elapsed())).await;
+            }
+        }
+        let left = look_at(&mut publisher, channel, "long").await.messages;
+        assert!(left > 0, "the backlog was too short");
+    });
+}
+
 /// Output that waits is no sign of life: the peer may be gone for good.
 #[test]
 fn client_that_neither_reads_nor_sends_is_given_up() {

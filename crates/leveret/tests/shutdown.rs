@@ -2,26 +2,15 @@
 
 mod support;
 
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use client::{ConsumeOptions, Error, Event, RawConnection};
-use testkit::Broker;
 use tokio::net::TcpStream;
 
 use support::*;
 
 /// How long clients are waited for, as the broker's documentation of SIGTERM has it.
 const GRACE: Duration = seconds(10);
-
-/// Waits for the end without keeping the test's clients from running.
-async fn end_of(mut broker: Broker, limit: Duration) -> (ExitStatus, String) {
-    let waiting = tokio::task::spawn_blocking(move || {
-        let status = broker.wait(limit).unwrap_or_else(|error| panic!("{error}"));
-        (status, broker.log())
-    });
-    waiting.await.expect("the broker ended")
-}
 
 fn assert_forced(error: &Error) {
     match error {

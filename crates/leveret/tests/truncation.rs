@@ -13,7 +13,7 @@ use amqp::{ContentHeader, FieldTable, Method, Properties, ShortStr, Table, Versi
 use client::QueueOptions;
 use testkit::Broker;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use support::random::Random;
@@ -262,12 +262,14 @@ fn session_cut_at_any_octet_leaves_nothing_behind() {
             open_sockets(&broker) == idle
         })
         .await;
-        assert_stops_without_connections(broker);
+        assert_stops_without_connections(broker).await;
     });
 }
 
 /// The broker's own count is down to nothing.
-fn assert_stops_without_connections(mut broker: Broker) {
+async fn assert_stops_without_connections(mut broker: Broker) {
+    // A socket closes a moment before its connection is struck off.
+    tokio::time::sleep(millis(100)).await;
     broker.terminate().expect("a running broker");
     let status = broker.wait(seconds(5)).expect("an end");
     let log = broker.log();
@@ -318,6 +320,105 @@ fn pieces_of_any_size_give_the_same_answers() {
             assert!(answers == whole, "round {round} of seed {SEED:#x}");
         }
         assert_healthy(&broker).await;
+    });
+}
+
+/// Bodies around all sizes at which the broker does something else: none, one frame, several, and
+/// those that it writes from where they are.
+fn body_sizes(random: &mut Random) -> Vec<usize> {
+    let mut sizes = vec![0, 1, 4_087, 4_088, 4_089, 8_176, 8_177];
+    sizes.extend([16_383, 16_384, 16_385, 131_063, 131_064, 131_065, 262_128]);
+    for _ in 0..40 {
+        let limit = [50, 5_000, 40_000, 300_000][random.below(4)];
+        sizes.push(random.below(limit));
+    }
+    sizes
+}
+
+/// A body in which no octet can move without being noticed.
+fn telltale(size: usize) -> Vec<u8> {
+    (0..size)
+        .map(|at| (at * 31 + at / 251 + size) as u8)
+        .collect()
+}
+
+/// Reads up to 20,000 octets at a time through a small window, so that the broker's writes end
+/// anywhere; returns the bodies.
+async fn read_in_pieces(
+    broker: &Broker,
+    queue: &str,
+    count: usize,
+    random: &mut Random,
+) -> Vec<Vec<u8>> {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4_096).expect("a TCP socket");
+    let address = options(broker).address().parse().expect("an IP address");
+    let mut stream = socket.connect(address).await.expect("a connection");
+    let mut request = handshake();
+    method(&mut request, 1, channel::Open::default());
+    let consume = basic::Consume {
+        queue: name(queue),
+        no_ack: true,
+        ..Default::default()
+    };
+    method(&mut request, 1, consume);
+    stream.write_all(&request).await.expect("a request");
+    let (mut bodies, mut arrived) = (Vec::new(), Vec::new());
+    let mut missing = 0;
+    while bodies.len() < count || missing > 0 {
+        let mut piece = vec![0; 1 + random.below(20_000)];
+        let read = stream.read(&mut piece).await.expect("an open stream");
+        assert!(read > 0, "the broker closed the stream");
+        arrived.extend_from_slice(&piece[..read]);
+        let mut rest = &arrived[..];
+        while let Some(header) = Header::decode(rest) {
+            let Some(whole) = rest.get(..header.size as usize + OVERHEAD) else {
+                break;
+            };
+            assert_eq!(whole.last(), Some(&frame::END));
+            let payload = &whole[HEADER_LEN..whole.len() - 1];
+            match Kind::from_octet(header.kind) {
+                Some(Kind::Header) => {
+                    let header = ContentHeader::decode(payload).expect("a content header");
+                    missing = header.body_size as usize;
+                    bodies.push(Vec::with_capacity(missing));
+                }
+                Some(Kind::Body) => {
+                    missing -= payload.len();
+                    bodies
+                        .last_mut()
+                        .expect("a header before")
+                        .extend_from_slice(payload);
+                }
+                _ => assert_eq!(missing, 0, "a method within a body"),
+            }
+            rest = &rest[whole.len()..];
+        }
+        arrived = rest.to_vec();
+    }
+    bodies
+}
+
+#[test]
+fn messages_survive_being_written_in_pieces() {
+    const SEED: u64 = 0xb0d1e5;
+    within(seconds(20), async {
+        let broker = shared();
+        let mut random = Random::new(SEED);
+        let sizes = body_sizes(&mut random);
+        let (mut connection, channel) = open(&broker).await;
+        declare(&mut connection, channel, "read in pieces").await;
+        for _ in 0..3 {
+            for size in &sizes {
+                publish(&mut connection, channel, "read in pieces", &telltale(*size));
+            }
+            synchronize(&mut connection, channel).await;
+            let count = sizes.len();
+            let bodies = read_in_pieces(&broker, "read in pieces", count, &mut random).await;
+            for (index, (body, size)) in bodies.iter().zip(&sizes).enumerate() {
+                assert!(*body == telltale(*size), "message {index} of {size} octets");
+            }
+        }
     });
 }
 
@@ -409,6 +510,6 @@ fn garbage_never_harms_the_broker() {
             open_sockets(&broker) == idle
         })
         .await;
-        assert_stops_without_connections(broker);
+        assert_stops_without_connections(broker).await;
     });
 }

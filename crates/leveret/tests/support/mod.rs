@@ -4,6 +4,8 @@
 pub mod random;
 
 use std::future::Future;
+use std::pin::pin;
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,9 @@ pub fn within(limit: Duration, test: impl Future<Output = ()>) {
         .enable_all()
         .build()
         .expect("a runtime");
-    let ended = runtime.block_on(async { tokio::time::timeout(limit, test).await });
+    // Panics with the test still there, so that its brokers show their logs.
+    let mut test = pin!(test);
+    let ended = runtime.block_on(async { tokio::time::timeout(limit, test.as_mut()).await });
     ended.unwrap_or_else(|_| panic!("the test took longer than {limit:?}"));
 }
 
@@ -48,6 +52,16 @@ pub fn shared() -> Arc<Broker> {
     let broker = Arc::new(builder().start().expect("a broker"));
     *shared = Arc::downgrade(&broker);
     broker
+}
+
+/// Waits until a broker ends by itself, without keeping the test's clients from running; returns
+/// its status and its log.
+pub async fn end_of(mut broker: Broker, limit: Duration) -> (ExitStatus, String) {
+    let waiting = tokio::task::spawn_blocking(move || {
+        let status = broker.wait(limit).unwrap_or_else(|error| panic!("{error}"));
+        (status, broker.log())
+    });
+    waiting.await.expect("the broker ended")
 }
 
 /// How to reach a broker. Without heartbeats: a test may well be busy elsewhere.
