@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use client::{
-    Confirm, Connection, Event, Method, Options, Properties, PublishFlags, QueueInfo, QueueOptions,
+    Confirm, Connection, Event, Options, Properties, PublishFlags, QueueInfo, QueueOptions,
 };
 use testkit::{Broker, Builder};
 
@@ -185,34 +185,11 @@ pub async fn receive_all(connection: &mut Connection, count: usize) -> Vec<Recei
     all
 }
 
-/// The deliveries that come until none has come for `quiet`.
-pub async fn receive_until_quiet(connection: &mut Connection, quiet: Duration) -> Vec<Received> {
-    let mut all = Vec::new();
-    while let Ok(delivery) = tokio::time::timeout(quiet, receive(connection)).await {
-        all.push(delivery);
-    }
-    all
-}
-
 /// Nothing comes for a while.
 pub async fn assert_quiet(connection: &mut Connection) {
     match tokio::time::timeout(millis(150), connection.next()).await {
         Err(_) => {}
         Ok(event) => panic!("silence expected, got {event:?}"),
-    }
-}
-
-/// Waits until the first `count` publishes of a channel in confirm mode are confirmed.
-pub async fn confirmed(connection: &mut Connection, channel: u16, count: u64) {
-    let mut up_to = 0;
-    while up_to < count {
-        match connection.next().await.expect("an event") {
-            Event::Confirm(confirm) => {
-                assert_eq!((confirm.channel, confirm.acked), (channel, true));
-                up_to = confirmed_up_to(up_to, &confirm);
-            }
-            other => panic!("a confirm expected, got {other:?}"),
-        }
     }
 }
 
@@ -241,11 +218,7 @@ pub async fn until<R>(
 
 /// True for a reply of that name, such as `basic.cancel-ok`.
 pub fn is_reply(event: &Event<'_>, name: &str) -> bool {
-    matches!(event, Event::Reply { method, .. } if method_name(method) == name)
-}
-
-fn method_name(method: &Method<'_>) -> &'static str {
-    method.name()
+    matches!(event, Event::Reply { method, .. } if method.name() == name)
 }
 
 /// Asks again and again until the answer is yes.
