@@ -8,23 +8,6 @@ use amqp::{
 };
 use libfuzzer_sys::fuzz_target;
 
-const ALL: [Property; 14] = [
-    Property::ContentType,
-    Property::ContentEncoding,
-    Property::Headers,
-    Property::DeliveryMode,
-    Property::Priority,
-    Property::CorrelationId,
-    Property::ReplyTo,
-    Property::Expiration,
-    Property::MessageId,
-    Property::Timestamp,
-    Property::Type,
-    Property::UserId,
-    Property::AppId,
-    Property::ClusterId,
-];
-
 fuzz_target!(
     init: leveret_fuzz::plant(seeds()),
     |data: &[u8]| {
@@ -38,7 +21,7 @@ fuzz_target!(
         let properties = header.properties;
         summary_agrees_with_look_ups(properties);
         replace_headers(properties);
-        let texts: Vec<Property> = ALL.into_iter().filter(|property| is_text(*property)).collect();
+        let texts: Vec<Property> = Property::ALL.into_iter().filter(|property| is_text(*property)).collect();
         let text = &payload[..payload.len().min(usize::from(*choice))];
         let replaced = texts[usize::from(*choice) % texts.len()];
         replace_text(properties, replaced, ShortStr::new(text).expect("at most 255 bytes"));
@@ -46,7 +29,7 @@ fuzz_target!(
 );
 
 fn summary_agrees_with_look_ups(properties: Properties<'_>) {
-    let values = ALL.map(|property| properties.get(property));
+    let values = Property::ALL.map(|property| properties.get(property));
     let Ok(summary) = properties.summarize() else {
         return;
     };
@@ -100,7 +83,10 @@ fn replace_text(properties: Properties<'_>, replaced: Property, text: ShortStr<'
 }
 
 fn others_are_as_they_were(before: Properties<'_>, after: Properties<'_>, replaced: Property) {
-    for property in ALL.into_iter().filter(|property| *property != replaced) {
+    for property in Property::ALL
+        .into_iter()
+        .filter(|property| *property != replaced)
+    {
         assert_eq!(
             wire(before.get(property)),
             wire(after.get(property)),
@@ -129,18 +115,22 @@ fn is_text(property: Property) -> bool {
 fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = vec![Properties::default().as_wire().to_vec()];
     seeds.push(PropertiesBuilder::default().delivery_mode(2).finish());
-    let texts = ALL.into_iter().filter(|property| is_text(*property));
+    let texts = Property::ALL
+        .into_iter()
+        .filter(|property| is_text(*property));
     seeds.extend(texts.map(|text| PropertiesBuilder::default().text(text, "text").finish()));
-    let all = ALL.into_iter().fold(
-        PropertiesBuilder::default(),
-        |builder, property| match property {
-            Property::Headers => builder.headers(&leveret_fuzz::table()),
-            Property::DeliveryMode => builder.delivery_mode(2),
-            Property::Priority => builder.priority(9),
-            Property::Timestamp => builder.timestamp(1_700_000_000),
-            text => builder.text(text, "some text"),
-        },
-    );
+    let all = Property::ALL
+        .into_iter()
+        .fold(
+            PropertiesBuilder::default(),
+            |builder, property| match property {
+                Property::Headers => builder.headers(&leveret_fuzz::table()),
+                Property::DeliveryMode => builder.delivery_mode(2),
+                Property::Priority => builder.priority(9),
+                Property::Timestamp => builder.timestamp(1_700_000_000),
+                text => builder.text(text, "some text"),
+            },
+        );
     seeds.push(all.finish());
     let header = |properties: &Vec<u8>| {
         let mut payload = Vec::new();

@@ -4,12 +4,12 @@
 //! consumer is encoded once, when it starts to consume.
 
 use amqp::frame::{self, END, Header, Kind, OVERHEAD};
-use amqp::{ReplyCode, ShortStr, Writer};
+use amqp::{ContentHeader, ReplyCode, ShortStr, Writer};
 use store::Message;
 
 use crate::connection::{Output, SHARED_BODY};
 
-const CLASS_BASIC: u16 = 60;
+const CLASS_BASIC: u16 = ContentHeader::CLASS;
 const DELIVER: u16 = 60;
 const RETURN: u16 = 50;
 const GET_OK: u16 = 71;
@@ -149,7 +149,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use amqp::method::basic;
-    use amqp::{ContentHeader, Method, Properties, Version};
+    use amqp::{Method, Properties, Version};
     use store::MessageHead;
 
     use super::*;

@@ -1,5 +1,6 @@
 //! Exceptions: errors with the method that caused them, as close methods carry them.
 
+use amqp::method::connection;
 use amqp::{DecodeError, ReplyCode, ShortStr};
 
 /// What ends a channel or a connection.
@@ -78,6 +79,16 @@ impl Exception {
             text.push_str(DOTS);
         }
         text
+    }
+
+    /// As connection.close; the text is [`Exception::reply_text`]'s.
+    pub fn connection_close<'t>(&self, reply_text: &'t str) -> connection::Close<'t> {
+        connection::Close {
+            reply_code: self.code.code(),
+            reply_text: ShortStr::truncated(reply_text),
+            class_id: self.cause.0,
+            method_id: self.cause.1,
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use amqp::frame::{self, END, HEADER_LEN, Header, Kind, OVERHEAD};
 use amqp::method::connection;
-use amqp::{Method, ReplyCode, ShortStr, Table, Version};
+use amqp::{Method, ReplyCode, Table, Version};
 use broker::access::{Login, User};
 use broker::{Broker, ConnectionId, Outbox};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -283,14 +283,8 @@ impl Handshake {
     }
 
     async fn close(&mut self, exception: &Exception) -> Result<(), HandshakeError> {
-        let text = exception.reply_text();
-        self.send(connection::Close {
-            reply_code: exception.code.code(),
-            reply_text: ShortStr::truncated(&text),
-            class_id: exception.cause.0,
-            method_id: exception.cause.1,
-        })
-        .await?;
+        self.send(exception.connection_close(&exception.reply_text()))
+            .await?;
         loop {
             let Ok((Kind::Method, 0, payload)) = self.read_frame().await else {
                 return Ok(());

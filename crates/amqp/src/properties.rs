@@ -5,9 +5,6 @@
 
 use crate::{DecodeError, FieldTable, Reader, ShortStr, Table, Value, Writer};
 
-/// Class id in content headers: only basic has content.
-const CLASS_BASIC: u16 = 60;
-
 /// The payload of a header frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentHeader<'a> {
@@ -22,10 +19,13 @@ pub struct ContentHeader<'a> {
 }
 
 impl<'a> ContentHeader<'a> {
+    /// The class id of every content: only basic has any.
+    pub const CLASS: u16 = 60;
+
     /// A header of class basic.
     pub fn basic(body_size: u64, properties: Properties<'a>) -> Self {
         ContentHeader {
-            class: CLASS_BASIC,
+            class: Self::CLASS,
             weight: 0,
             body_size,
             properties,
@@ -75,7 +75,8 @@ pub enum Property {
 }
 
 impl Property {
-    const IN_ORDER: [Property; 14] = [
+    /// All of them, in the order of the wire.
+    pub const ALL: [Property; 14] = [
         Property::ContentType,
         Property::ContentEncoding,
         Property::Headers,
@@ -256,7 +257,7 @@ impl<'a> Properties<'a> {
     ) -> Result<(), DecodeError> {
         let mut reader = Reader::new(self.0);
         let flags = reader.u16()?;
-        for property in Property::IN_ORDER {
+        for property in Property::ALL {
             if flags & property.flag() != 0 {
                 visit(property, &mut reader)?;
             }

@@ -128,6 +128,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A copy that owns what it holds.
+    pub fn to_owned(self) -> Result<FieldValue, DecodeError> {
+        self.to_owned_at(0)
+    }
+
     pub(crate) fn to_owned_at(self, depth: usize) -> Result<FieldValue, DecodeError> {
         Ok(match self {
             Value::Bool(v) => FieldValue::Bool(v),

@@ -8,11 +8,12 @@
 use std::sync::Arc;
 
 use ahash::HashMap;
-use amqp::{FieldValue, PropertySummary, Table, Value};
+use amqp::{PropertySummary, Table, Value};
 use smallvec::SmallVec;
 use store::Message;
 
 use crate::access::Operation;
+use crate::arguments::type_name;
 use crate::error::{Error, Resource};
 use crate::queue::MAX_PER_HOLD;
 use crate::routing::{Route, route};
@@ -230,7 +231,7 @@ fn collect_keys<'a>(
         return Ok(false);
     };
     let Value::Array(items) = value else {
-        let given = value_type(value);
+        let given = type_name(&value.to_owned()?);
         return Err(Error::precondition(format!(
             "invalid message: {{unacceptable_type_in_header,\"{header}\",{given}}}"
         )));
@@ -241,17 +242,6 @@ fn collect_keys<'a>(
         }
     }
     Ok(true)
-}
-
-fn value_type(value: Value<'_>) -> &'static str {
-    let owned = match value {
-        Value::LongStr(_) => FieldValue::LongStr(Vec::new()),
-        Value::Bool(v) => FieldValue::Bool(v),
-        Value::I32(v) => FieldValue::I32(v),
-        Value::I64(v) => FieldValue::I64(v),
-        _ => FieldValue::Void,
-    };
-    crate::arguments::type_name(&owned)
 }
 
 fn check_user_id(session: &Session, user_id: &[u8]) -> Result<(), Error> {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use amqp::FieldTable;
+use amqp::{FieldTable, FieldValue};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -123,12 +123,7 @@ impl Session {
         }
         refuse_reserved_name("exchange", name)?;
         options.validate(resource)?;
-        if let Some(alternate) = options.arguments.get("alternate-exchange")
-            && let Some(alternate) = alternate.as_str()
-        {
-            self.permit(Operation::Read, resource)?;
-            self.permit(Operation::Write, self.exchange_resource(alternate))?;
-        }
+        self.permit_forwarding(resource, &options.arguments, "alternate-exchange")?;
         self.vhost
             .change(|topology| match topology.exchanges.get(name) {
                 Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
@@ -190,27 +185,20 @@ impl Session {
         let resource = self.queue_resource(name);
         self.permit(Operation::Configure, resource)?;
         if let Some(queue) = self.vhost.queue(name) {
-            queue.check_owner(self.connection)?;
             queue.assert_equivalent(&options)?;
             return Ok(Declared::new(queue));
         }
         options.validate(resource, server_named)?;
-        if let Some(target) = options.arguments.get("x-dead-letter-exchange")
-            && let Some(target) = target.as_str()
-        {
-            self.permit(Operation::Read, resource)?;
-            self.permit(Operation::Write, self.exchange_resource(target))?;
-        }
+        self.permit_forwarding(resource, &options.arguments, "x-dead-letter-exchange")?;
+        warn_of_unsupported(resource, &options.arguments);
         let queue = self
             .vhost
             .change(|topology| match topology.queues.get(name) {
                 Some(queue) => {
-                    queue.check_owner(self.connection)?;
                     queue.assert_equivalent(&options)?;
                     Ok::<_, Error>(queue.clone())
                 }
                 None => {
-                    warn_of_unsupported(resource, &options.arguments);
                     let queue = Queue::new(name.into(), self.vhost.name.clone(), options);
                     let queue = Arc::new(queue);
                     topology.insert_queue(queue.clone());
@@ -384,6 +372,21 @@ impl Session {
         if queue.remove_consumer(consumer) && queue.auto_delete {
             self.vhost.delete_queue(queue);
         }
+    }
+
+    /// What a new entity passes on to an exchange, its user must be able to read from the one and
+    /// write to the other.
+    fn permit_forwarding(
+        &self,
+        from: Resource<'_>,
+        arguments: &FieldTable,
+        argument: &str,
+    ) -> Result<(), Error> {
+        let Some(to) = arguments.get(argument).and_then(FieldValue::as_str) else {
+            return Ok(());
+        };
+        self.permit(Operation::Read, from)?;
+        self.permit(Operation::Write, self.exchange_resource(to))
     }
 
     fn permit_binding(&self, destination: Resource<'_>, source: &str) -> Result<(), Error> {

@@ -34,7 +34,7 @@ impl Channel {
         let generated;
         let tag = match consume.consumer_tag.as_bytes() {
             b"" => {
-                generated = core.generate_consumer_tag();
+                generated = broker::generated_name("amq.ctag-");
                 ShortStr::truncated(&generated)
             }
             _ => consume.consumer_tag,

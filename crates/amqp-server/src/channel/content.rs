@@ -1,8 +1,8 @@
 //! Content that arrives in frames: a method, a header, bodies (0-9-1 section 4.2.6).
 
-use amqp::method::basic;
 use std::sync::Arc;
 
+use amqp::method::basic;
 use amqp::{ContentHeader, ReplyCode};
 use broker::Route;
 use store::MessageBuilder;
@@ -12,8 +12,8 @@ use crate::connection::Core;
 use crate::exception::Exception;
 
 /// basic.publish, as exceptions name it.
-pub(super) const PUBLISH: (u16, u16) = (60, 40);
-const CLASS_BASIC: u16 = 60;
+pub(crate) const PUBLISH: (u16, u16) = (60, 40);
+const CLASS_BASIC: u16 = ContentHeader::CLASS;
 
 /// How far the content of a publish has arrived.
 #[derive(Default)]
@@ -96,11 +96,17 @@ impl Channel {
             return Err(Exception::new(ReplyCode::FrameError, text).caused_by(PUBLISH));
         }
         arriving.message.append(part);
+        self.arrived(core, *arriving);
+        Ok(())
+    }
+
+    /// Publishes a message that is complete; else waits for more of its body.
+    pub(super) fn arrived(&mut self, core: &mut Core, content: Arriving) {
         let Arriving {
             route,
             mandatory,
             message,
-        } = *arriving;
+        } = content;
         match message.finish() {
             Ok(message) => self.publish_message(core, route, mandatory, message),
             Err(message) => {
@@ -111,7 +117,6 @@ impl Channel {
                 }));
             }
         }
-        Ok(())
     }
 }
 

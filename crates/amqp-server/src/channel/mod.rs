@@ -21,6 +21,7 @@ use broker::{ChannelPrefetch, ConsumerHandle};
 use crate::connection::Core;
 use crate::exception::Exception;
 use content::Content;
+pub(crate) use content::PUBLISH;
 use modes::Mode;
 use settle::PendingSettlement;
 pub(crate) use unacked::QueueIndex;

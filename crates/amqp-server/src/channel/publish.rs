@@ -66,17 +66,15 @@ impl Channel {
         let head = prepared.head(&exchange, &routing_key, header);
         // Checked against the largest message size, so it fits.
         let message = MessageBuilder::new(&head, header.body_size as usize);
-        match message.finish() {
-            Ok(message) => self.publish_message(core, prepared.route, mandatory, message),
-            Err(message) => {
-                let route = prepared.route;
-                self.content = Content::Body(Box::new(Arriving {
-                    route,
-                    mandatory,
-                    message,
-                }));
-            }
-        }
+        let route = prepared.route;
+        self.arrived(
+            core,
+            Arriving {
+                route,
+                mandatory,
+                message,
+            },
+        );
         Ok(())
     }
 

@@ -120,9 +120,7 @@ impl Channel {
 
     /// The channel's consumers have room again.
     pub(super) fn resume_consumers(&self, core: &Core) {
-        self.consumers
-            .values()
-            .for_each(|handle| core.resume(*handle));
+        core.resume(self.consumers.values().copied());
     }
 
     /// Puts what is out, and not settled, back to its queues, in their order.

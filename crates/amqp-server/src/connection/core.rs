@@ -101,14 +101,7 @@ impl Core {
     }
 
     pub fn send_close(&mut self, exception: &Exception) {
-        let text = exception.reply_text();
-        let close = connection::Close {
-            reply_code: exception.code.code(),
-            reply_text: ShortStr::truncated(&text),
-            class_id: exception.cause.0,
-            method_id: exception.cause.1,
-        };
-        self.send(0, close);
+        self.send(0, exception.connection_close(&exception.reply_text()));
     }
 
     pub fn send_channel_close(&mut self, channel: u16, exception: &Exception) {
@@ -136,17 +129,9 @@ impl Core {
         }
     }
 
-    /// A consumer may have room again.
-    pub fn resume(&self, handle: ConsumerHandle) {
-        if let Some(consumer) = self.consumers.get(handle.0 as usize) {
-            consumer.queue.resume(consumer.id);
-        }
-    }
-
-    /// Several consumers may have room again: those of one queue take turns.
-    pub fn resume_all(&self, handles: &mut Vec<ConsumerHandle>) {
+    /// Consumers may have room again: those of one queue take turns.
+    pub fn resume(&self, handles: impl Iterator<Item = ConsumerHandle>) {
         let mut waiting: Vec<(&Arc<Queue>, ConsumerId)> = handles
-            .drain(..)
             .filter_map(|handle| self.consumers.get(handle.0 as usize))
             .map(|consumer| (&consumer.queue, consumer.id))
             .collect();
@@ -182,11 +167,6 @@ impl Core {
             self.exclusive_queues.retain(|_, owned| !owned.is_deleted());
         }
         self.exclusive_queues.insert(queue.id, queue.clone());
-    }
-
-    /// A consumer tag that no client would choose.
-    pub fn generate_consumer_tag(&self) -> String {
-        broker::generated_name("amq.ctag-")
     }
 
     /// Sends basic.cancel to a client that understands it.

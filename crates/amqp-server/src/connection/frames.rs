@@ -5,7 +5,7 @@ use amqp::method::basic;
 use amqp::{ContentHeader, Method, Reader, ReplyCode};
 
 use super::{Connection, MAX_UNWRITTEN, Phase};
-use crate::channel::Channel;
+use crate::channel::{Channel, PUBLISH};
 use crate::exception::{Exception, octets};
 
 /// A body frame that arrives in parts, so that it never has to be held as a whole.
@@ -16,8 +16,7 @@ pub(super) struct PartialBody {
 }
 
 /// Class and method id of basic.publish at the start of a payload.
-const PUBLISH: [u8; 4] = [0, 60, 0, 40];
-const PUBLISH_IDS: (u16, u16) = (60, 40);
+const PUBLISH_START: [u8; 4] = [0, 60, 0, 40];
 
 /// A frame whose bytes are all there.
 struct Frame<'a> {
@@ -38,7 +37,7 @@ impl Connection {
             };
             let frame = self.check_end(&header, whole)?;
             at += whole.len();
-            if frame.payload.starts_with(&PUBLISH) && frame.kind == Kind::Method {
+            if frame.payload.starts_with(&PUBLISH_START) && frame.kind == Kind::Method {
                 at += self.publish_frame(&frame, &bytes[at..])?;
             } else {
                 self.frame(&frame)?;
@@ -140,14 +139,14 @@ impl Connection {
         }
         let number = frame.channel;
         if number == 0 {
-            return Err(super::methods::unexpected_method(PUBLISH_IDS));
+            return Err(super::methods::unexpected_method(PUBLISH));
         }
-        let mut reader = Reader::new(&frame.payload[PUBLISH.len()..]);
+        let mut reader = Reader::new(&frame.payload[PUBLISH_START.len()..]);
         let publish = basic::Publish::read(self.core.version, &mut reader)
             .and_then(|publish| reader.finish().map(|()| publish))
             .map_err(|error| Exception::cannot_decode(error, frame.payload))?;
         let Some(channel) = self.channels.get_mut(&number) else {
-            return Err(expected_open().caused_by(PUBLISH_IDS));
+            return Err(expected_open().caused_by(PUBLISH));
         };
         if channel.closing {
             return Ok(0);
@@ -170,7 +169,7 @@ impl Connection {
         match result {
             Ok(()) => Ok(taken),
             Err(exception) => {
-                self.channel_exception(number, exception.caused_by(PUBLISH_IDS))?;
+                self.channel_exception(number, exception.caused_by(PUBLISH))?;
                 Ok(taken)
             }
         }
@@ -260,7 +259,7 @@ impl<'a> WholeContent<'a> {
     fn find(channel: u16, bytes: &'a [u8], frame_max: u32) -> Option<WholeContent<'a>> {
         let (payload, length) = next(Kind::Header, channel, bytes, frame_max)?;
         let header = ContentHeader::decode(payload).ok()?;
-        if header.class != 60 || header.weight != 0 {
+        if header.class != ContentHeader::CLASS || header.weight != 0 {
             return None;
         }
         if header.body_size == 0 {

@@ -304,7 +304,7 @@ impl Connection {
         for item in items.drain(..) {
             self.send(item);
         }
-        self.core.resume_all(&mut stalled);
+        self.core.resume(stalled.drain(..));
         // A burst's worth of room is not kept by a connection that has become quiet.
         if items.capacity() > 256 && count < 32 {
             items = Vec::new();

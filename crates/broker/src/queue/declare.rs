@@ -54,6 +54,7 @@ impl Queue {
     /// Checks that a declaration asks for what is there.
     pub(crate) fn assert_equivalent(&self, options: &QueueOptions) -> Result<(), Error> {
         let resource = self.resource();
+        // Covers a queue of another connection as well.
         if options.exclusive != self.exclusive_owner {
             return Err(Error::locked(resource));
         }
