@@ -102,7 +102,7 @@ stop_server() {
 report() {
   if grep -q panicked "$log" 2>/dev/null; then
     fail "the server panicked:"
-    grep -n -A 3 panicked "$log" | head -n 40 >&2
+    grep -n -A 3 panicked "$log" | sed -n 1,40p >&2
   elif [ $failed -ne 0 ] && [ -s "$log" ]; then
     say "the end of the server's log ($log):"
     tail -n 20 "$log"
