@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Default)]
 pub struct Alarms {
     memory: AtomicBool,
+    disk: AtomicBool,
 }
 
 impl Alarms {
@@ -14,11 +15,22 @@ impl Alarms {
         self.memory.swap(ringing, Ordering::AcqRel) != ringing
     }
 
-    /// What publishers are blocked for, as connection.blocked says it; `None` if they are not.
+    /// Sets the disk alarm; true if that changed it.
+    pub fn set_disk(&self, ringing: bool) -> bool {
+        self.disk.swap(ringing, Ordering::AcqRel) != ringing
+    }
+
+    /// What publishers are blocked for, as RabbitMQ's connection.blocked says it; `None` if they
+    /// are not.
     #[inline]
     pub fn blocked(&self) -> Option<&'static str> {
-        self.memory
-            .load(Ordering::Acquire)
-            .then_some("low on memory")
+        let memory = self.memory.load(Ordering::Acquire);
+        let disk = self.disk.load(Ordering::Acquire);
+        match (memory, disk) {
+            (false, false) => None,
+            (true, false) => Some("low on memory"),
+            (false, true) => Some("low on disk"),
+            (true, true) => Some("low on memory & disk"),
+        }
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct BindingKey {
     pub destination: DestinationKey,
     pub routing_key: Box<[u8]>,
     /// The arguments' encoding, sorted by name.
-    arguments: Box<[u8]>,
+    pub arguments: Box<[u8]>,
 }
 
 fn canonical(arguments: &FieldTable) -> Box<[u8]> {

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use ahash::HashMap;
 use amqp::ReplyCode;
 use parking_lot::{Mutex, RwLock};
+use store::{DefinitionChange, Durability, Recovered, Store};
 
 use crate::access::{Login, PasswordHash, Permissions, User, Users};
 use crate::alarm::Alarms;
+use crate::definitions::{self, BadDefinition, Definitions};
 use crate::error::Error;
 use crate::name::ConnectionId;
 use crate::outbox::Outbox;
@@ -33,6 +35,8 @@ pub struct Settings {
     pub loopback_users: Vec<String>,
     /// Shown to clients as `cluster_name`.
     pub cluster_name: String,
+    /// What confirms wait for, where a queue does not say.
+    pub durability: Durability,
 }
 
 impl Default for Settings {
@@ -45,6 +49,7 @@ impl Default for Settings {
             default_permissions: [".*".into(), ".*".into(), ".*".into()],
             loopback_users: vec!["guest".into()],
             cluster_name: "rabbit@localhost".into(),
+            durability: Durability::default(),
         }
     }
 }
@@ -108,40 +113,98 @@ pub struct Broker {
     pub connections: Connections,
     /// Shown to clients.
     pub cluster_name: String,
-    vhosts: RwLock<HashMap<Arc<str>, Arc<VHost>>>,
+    /// What is kept.
+    pub store: Arc<Store>,
+    durability: Durability,
+    pub(crate) vhosts: RwLock<HashMap<Arc<str>, Arc<VHost>>>,
+}
+
+/// A node cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The settings are wrong.
+    #[error(transparent)]
+    Settings(#[from] Error),
+    /// What was found in the data directory makes no sense.
+    #[error(transparent)]
+    Definitions(#[from] BadDefinition),
 }
 
 impl Broker {
-    /// A node with one vhost and one user.
-    pub fn new(settings: Settings) -> Result<Arc<Broker>, Error> {
+    /// A node with what the store holds; with one vhost and one user if that is nothing.
+    ///
+    /// # Errors
+    /// The settings or the definitions that were found make no sense.
+    pub fn new(
+        settings: Settings,
+        store: Arc<Store>,
+        mut recovered: Recovered,
+    ) -> Result<Arc<Broker>, StartError> {
         let broker = Broker {
             users: Users::default(),
             alarms: Alarms::default(),
             connections: Connections::default(),
-            cluster_name: settings.cluster_name,
+            cluster_name: settings.cluster_name.clone(),
+            durability: settings.durability,
+            store,
             vhosts: RwLock::default(),
         };
-        let vhost = broker.add_vhost(&settings.default_vhost);
-        let [configure, write, read] = &settings.default_permissions;
-        let permissions = Arc::new(Permissions::new(configure, write, read)?);
-        broker.users.insert(User {
-            name: settings.default_user.into(),
-            password: PasswordHash::new(&settings.default_password),
-            tags: settings.default_tags,
-            permissions: [(vhost.name.clone(), permissions)].into_iter().collect(),
-        });
+        if recovered.definitions.is_empty() {
+            broker.set_up(&settings)?;
+        } else {
+            let definitions = Definitions::read(&recovered.definitions)?;
+            broker.restore(definitions, &mut recovered);
+        }
+        recovered.finish(&broker.store);
         broker.users.set_loopback_only(settings.loopback_users);
         Ok(Arc::new(broker))
     }
 
+    fn set_up(&self, settings: &Settings) -> Result<(), Error> {
+        let [configure, write, read] = &settings.default_permissions;
+        let permissions = Arc::new(Permissions::new(configure, write, read)?);
+        let vhost = self.add_vhost(&settings.default_vhost);
+        self.add_user(User {
+            name: settings.default_user.as_str().into(),
+            password: PasswordHash::new(&settings.default_password),
+            tags: settings.default_tags.clone(),
+            permissions: [(vhost.name.clone(), permissions)].into_iter().collect(),
+        });
+        Ok(())
+    }
+
+    /// Adds or replaces a user with its permissions.
+    pub fn add_user(&self, user: User) {
+        let mut change = DefinitionChange::default();
+        let name = &user.name;
+        change.define(
+            &definitions::user_key(name),
+            &definitions::user_value(&user),
+        );
+        for (vhost, permissions) in &user.permissions {
+            let key = definitions::permission_key(name, vhost);
+            change.define(&key, &definitions::permission_value(permissions));
+        }
+        self.store.define(change);
+        self.users.insert(user);
+    }
+
     /// Adds a vhost, or returns the one that is there.
     pub fn add_vhost(&self, name: &str) -> Arc<VHost> {
-        let name: Arc<str> = name.into();
         let mut vhosts = self.vhosts.write();
-        vhosts
-            .entry(name.clone())
-            .or_insert_with(|| Arc::new(VHost::new(name)))
-            .clone()
+        if let Some(vhost) = vhosts.get(name) {
+            return vhost.clone();
+        }
+        let mut change = DefinitionChange::default();
+        change.define(&definitions::vhost_key(name), &[]);
+        self.store.define(change);
+        let vhost = self.make_vhost(name.into());
+        vhosts.insert(vhost.name.clone(), vhost.clone());
+        vhost
+    }
+
+    pub(crate) fn make_vhost(&self, name: Arc<str>) -> Arc<VHost> {
+        Arc::new(VHost::new(name, self.store.clone(), self.durability))
     }
 
     /// The vhost of that name.

@@ -2,37 +2,45 @@
 //! permissions. No sockets and no HTTP: protocol servers call in through a [`Session`], and hear
 //! back through an [`Outbox`].
 //!
-//! Lock order: topology → queue (several: in order of id) → outbox. No lock is held across I/O.
+//! Lock order: topology → queue (several: in order of id) → {the log's buffer, outbox}. No lock is
+//! held across I/O.
 
 pub mod access;
 mod alarm;
 mod arguments;
 mod binding;
 mod broker;
+mod definitions;
 mod error;
 mod exchange;
 mod name;
 mod outbox;
+mod positions;
 mod prefetch;
 mod publisher;
 pub mod queue;
+mod restore;
 mod routing;
 mod session;
 mod sync;
+#[cfg(test)]
+mod test_support;
 mod topology;
 mod transaction;
 mod vhost;
 
 pub use alarm::Alarms;
 pub use binding::{Binding, Destination};
-pub use broker::{Broker, Connections, Settings};
+pub use broker::{Broker, Connections, Settings, StartError};
+pub use definitions::BadDefinition;
 pub use error::{Error, Resource};
 pub use exchange::{ExchangeKind, ExchangeOptions};
 pub use name::ConnectionId;
 pub use outbox::{ConsumerHandle, Delivery, Origin, Outbox, Outgoing};
+pub use positions::LogPositions;
 pub use prefetch::ChannelPrefetch;
 pub use publisher::{Publish, PublishOutcome, Publisher};
-pub use queue::{ConsumerId, ConsumerOptions, LeaseId, Outcome, Queue, QueueOptions};
+pub use queue::{ConsumerId, ConsumerOptions, LeaseId, Logged, Outcome, Queue, QueueOptions};
 pub use routing::Route;
 pub use session::{Declared, REPLY_TO, Session, generated_name};
 pub use transaction::Transaction;

@@ -26,6 +26,9 @@ pub struct ConsumerHandle(pub u32);
 pub enum Origin {
     /// Out on a lease.
     Leased(LeaseId),
+    /// Out on a lease that the connection ends once it has sent the message (no-ack, from a queue
+    /// that survives a restart).
+    SettledWhenSent(LeaseId),
     /// Taken for good (no-ack); its place in the queue.
     Taken(QueueSeq),
 }

@@ -15,6 +15,7 @@ use store::Message;
 use crate::access::Operation;
 use crate::arguments::type_name;
 use crate::error::{Error, Resource};
+use crate::positions::LogPositions;
 use crate::queue::MAX_PER_HOLD;
 use crate::routing::{Route, route};
 use crate::session::Session;
@@ -60,6 +61,7 @@ pub struct Publisher {
     run: Vec<Message>,
     run_route: Option<Arc<Route>>,
     run_bytes: usize,
+    logged: LogPositions,
 }
 
 impl Publisher {
@@ -190,11 +192,18 @@ impl Publisher {
         let Some(route) = &self.run_route else { return };
         if let Some((last, others)) = route.queues.split_last() {
             for queue in others {
-                queue.publish(self.run.iter().cloned());
+                let logged = queue.publish(self.run.iter().cloned());
+                logged.into_iter().for_each(|at| self.logged.add(at));
             }
-            last.publish(self.run.drain(..));
+            let logged = last.publish(self.run.drain(..));
+            logged.into_iter().for_each(|at| self.logged.add(at));
         }
         self.run.clear();
+    }
+
+    /// Where in the log everything is that has been handed over and must survive.
+    pub fn logged(&self) -> LogPositions {
+        self.logged
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Route {
     /// True where exchange and routing key alone decided, so that the route may be kept until
     /// the topology changes.
     pub reusable: bool,
+    /// True where some of the queues keep persistent messages over a restart.
+    pub logged: bool,
 }
 
 /// Up to this many, a list is searched faster than a set.
@@ -51,7 +53,12 @@ pub(crate) fn route(
     }
     let mut queues = found.queues;
     queues.sort_unstable_by_key(|queue| queue.id);
-    Route { queues, reusable }
+    let logged = queues.iter().any(|queue| queue.logged);
+    Route {
+        queues,
+        reusable,
+        logged,
+    }
 }
 
 /// Queues, each once however often it is found.

@@ -3,8 +3,9 @@
 //! Every protocol server goes through here; the errors and their order are RabbitMQ's.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use amqp::{FieldTable, FieldValue};
+use amqp::{FieldTable, FieldValue, ReplyCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -199,8 +200,7 @@ impl Session {
                     Ok::<_, Error>(queue.clone())
                 }
                 None => {
-                    let queue = Queue::new(name.into(), self.vhost.name.clone(), options);
-                    let queue = Arc::new(queue);
+                    let queue = self.vhost.make_queue(name.into(), options);
                     topology.insert_queue(queue.clone());
                     Ok(queue)
                 }
@@ -227,6 +227,7 @@ impl Session {
             topology.remove_queue(&queue);
             Ok::<_, Error>(remains)
         })?;
+        queue.release_store();
         Ok(remains.ready())
     }
 
@@ -329,8 +330,14 @@ impl Session {
     pub fn get(&self, name: &str, no_ack: bool) -> Result<(Arc<Queue>, Option<Got>), Error> {
         self.permit(Operation::Read, self.queue_resource(name))?;
         let queue = self.queue(name)?;
-        let got = queue.get(no_ack);
-        Ok((queue, got))
+        match queue.get(&self.vhost.store, no_ack) {
+            Ok(got) => Ok((queue, got)),
+            Err(error) => {
+                tracing::error!(queue = %queue.name, %error, "cannot read messages");
+                let text = format!("cannot read messages of {}", queue.resource());
+                Err(Error::new(ReplyCode::InternalError, text))
+            }
+        }
     }
 
     /// basic.consume. The consumer may get messages at once, from whoever publishes; what is
@@ -346,6 +353,9 @@ impl Session {
         let queue = self.queue(name)?;
         options.priority = consumer_priority(arguments, resource)?;
         let id = queue.add_consumer(options)?;
+        if queue.auto_delete && queue.logged && !queue.consumed.swap(true, Ordering::Relaxed) {
+            self.vhost.change(|topology| topology.note_consumed(&queue));
+        }
         Ok((queue, id))
     }
 
@@ -360,7 +370,7 @@ impl Session {
             exclusive: Some(self.connection),
             ..QueueOptions::default()
         };
-        let queue = Arc::new(Queue::new(name, self.vhost.name.clone(), owned));
+        let queue = self.vhost.make_queue(name, owned);
         let id = queue.add_consumer(options)?;
         self.vhost
             .change(|topology| topology.insert_queue(queue.clone()));

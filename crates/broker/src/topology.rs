@@ -1,12 +1,15 @@
 //! Exchanges, queues and bindings of one vhost, and the indexes between them.
 //!
-//! Plain data behind the vhost's lock; knows nothing of users or connections.
+//! Plain data behind the vhost's lock; knows nothing of users or connections. Each change of what
+//! survives a restart is gathered in `logged`, for the vhost to log before it gives up the lock.
 
 use std::sync::Arc;
 
 use ahash::{HashMap, HashSet};
+use store::{DefinitionChange, StreamId};
 
-use crate::binding::{Binding, BindingKey, DestinationKey};
+use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
+use crate::definitions;
 use crate::exchange::Exchange;
 use crate::queue::Queue;
 
@@ -18,9 +21,24 @@ pub(crate) struct Topology {
     by_destination: HashMap<DestinationKey, HashSet<BindingKey>>,
     /// Routes may have changed since this was last taken.
     changed: bool,
+    /// Changes that the log must hear of.
+    logged: DefinitionChange,
+    vhost: Arc<str>,
 }
 
 impl Topology {
+    pub fn new(vhost: Arc<str>) -> Self {
+        Topology {
+            vhost,
+            ..Topology::default()
+        }
+    }
+
+    /// What the log must hear of, since the last call.
+    pub fn take_logged(&mut self) -> DefinitionChange {
+        std::mem::take(&mut self.logged)
+    }
+
     /// True if routes may have changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
@@ -28,22 +46,53 @@ impl Topology {
 
     pub fn insert_exchange(&mut self, exchange: Exchange) {
         self.changed = true;
+        if exchange.durable {
+            let key = definitions::exchange_key(&self.vhost, &exchange.name);
+            self.logged
+                .define(&key, &definitions::exchange_value(&exchange));
+        }
         self.exchanges.insert(exchange.name.clone(), exchange);
     }
 
     pub fn insert_queue(&mut self, queue: Arc<Queue>) {
         self.changed = true;
+        self.log_queue(&queue, false);
         self.queues.insert(queue.name.clone(), queue);
+    }
+
+    /// A queue that goes with its last consumer has one: after a restart it has none, and goes.
+    pub fn note_consumed(&mut self, queue: &Queue) {
+        self.log_queue(queue, true);
+    }
+
+    fn log_queue(&mut self, queue: &Queue, consumed: bool) {
+        if queue.logged {
+            let key = definitions::queue_key(&self.vhost, &queue.name);
+            self.logged
+                .define(&key, &definitions::queue_value(queue, consumed));
+        }
     }
 
     /// Adds a binding whose ends exist; nothing changes if the same one is there already.
     pub fn bind(&mut self, binding: Binding) {
         let key = binding.key();
+        let lasting = match &binding.destination {
+            Destination::Queue(queue) => queue.logged,
+            Destination::Exchange(name) => self
+                .exchanges
+                .get(name)
+                .is_some_and(|exchange| exchange.durable),
+        };
         let Some(exchange) = self.exchanges.get_mut(&binding.source) else {
             return;
         };
-        if exchange.bind(key.clone(), binding) {
+        let durable = lasting && exchange.durable;
+        if exchange.bind(key.clone(), binding, durable) {
             self.changed = true;
+            if durable {
+                let key = definitions::binding_key(&self.vhost, &key);
+                self.logged.define(&key, &[]);
+            }
             self.by_destination
                 .entry(key.destination.clone())
                 .or_default()
@@ -72,6 +121,11 @@ impl Topology {
             return;
         }
         self.changed = true;
+        if queue.logged {
+            self.logged
+                .undefine(&definitions::queue_key(&self.vhost, &queue.name));
+            self.logged.forget(StreamId(queue.id));
+        }
         self.queues.remove(&queue.name);
         let exhausted = self.remove_destination(&DestinationKey::Queue(queue.name.clone()));
         self.remove_exchanges(exhausted);
@@ -85,8 +139,12 @@ impl Topology {
                 continue;
             };
             self.changed = true;
-            for key in exchange.take_bindings() {
-                self.forget(&key);
+            if exchange.durable {
+                self.logged
+                    .undefine(&definitions::exchange_key(&self.vhost, &name));
+            }
+            for (key, durable) in exchange.take_bindings() {
+                self.forget(&key, durable);
             }
             names.extend(self.remove_destination(&DestinationKey::Exchange(name)));
         }
@@ -103,16 +161,18 @@ impl Topology {
     /// Removes a binding; returns its exchange if that is auto-delete and has none left.
     fn remove_binding(&mut self, key: &BindingKey) -> Option<Arc<str>> {
         let exchange = self.exchanges.get_mut(&key.source)?;
-        if !exchange.unbind(key) {
-            return None;
-        }
+        let durable = exchange.unbind(key)?;
         self.changed = true;
         let exhausted = exchange.auto_delete && !exchange.has_bindings();
-        self.forget(key);
+        self.forget(key, durable);
         exhausted.then(|| key.source.clone())
     }
 
-    fn forget(&mut self, key: &BindingKey) {
+    fn forget(&mut self, key: &BindingKey, durable: bool) {
+        if durable {
+            self.logged
+                .undefine(&definitions::binding_key(&self.vhost, key));
+        }
         if let Some(keys) = self.by_destination.get_mut(&key.destination) {
             keys.remove(key);
             if keys.is_empty() {
@@ -129,14 +189,13 @@ mod tests {
     use super::*;
     use crate::binding::Destination;
     use crate::exchange::{ExchangeKind, ExchangeOptions};
-    use crate::queue::QueueOptions;
+    use crate::test_support;
 
     #[test]
     fn a_long_chain_of_auto_delete_exchanges_goes_with_its_queue() {
         const LENGTH: usize = 100_000;
         let mut topology = Topology::default();
-        let queue = Queue::new("q".into(), "/".into(), QueueOptions::default());
-        let queue = Arc::new(queue);
+        let queue = test_support::queue(&test_support::store(), "q");
         topology.insert_queue(queue.clone());
         let mut destination = Destination::Queue(queue.clone());
         for index in 0..LENGTH {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use store::Message;
+use store::{Message, Record, Store, TransactionRecord};
 
-use crate::queue::{LeaseId, Outcome, Queue, State, Wakes};
+use crate::queue::{LeaseId, Logged, Outcome, Queue, State, Wakes};
 use crate::routing::Route;
 use parking_lot::MutexGuard;
 
@@ -27,8 +27,9 @@ impl Transaction {
     }
 
     /// Makes everything visible at once: all queues are locked, in order of id, before the first
-    /// is changed.
-    pub fn commit(&mut self) {
+    /// is changed, and one record of the log says all of it. Returns what the answer must wait
+    /// for, if anything.
+    pub fn commit(&mut self, store: &Store) -> Option<Logged> {
         let publishes = std::mem::take(&mut self.publishes);
         let runs = in_runs(std::mem::take(&mut self.settlements));
         let mut queues: Vec<&Arc<Queue>> = publishes
@@ -38,20 +39,25 @@ impl Transaction {
             .collect();
         queues.sort_unstable_by_key(|queue| queue.id);
         queues.dedup_by_key(|queue| queue.id);
+        let messages = by_queue(&queues, &publishes);
         let mut locked: Vec<(u64, MutexGuard<'_, State>)> = queues
             .iter()
             .map(|queue| (queue.id, queue.lock()))
             .collect();
+        let mut record = TransactionRecord::default();
         for (queue, outcome, leases) in &runs {
-            if let Some(state) = state_of(&mut locked, queue) {
-                state.settle(leases, *outcome);
+            if let Ok(index) = locked.binary_search_by_key(&queue.id, |(id, _)| *id) {
+                let record = &mut Record::Shared(&mut record);
+                locked[index].1.settle_in(leases, *outcome, record);
             }
         }
-        for (route, message) in &publishes {
-            for queue in &route.queues {
-                if let Some(state) = state_of(&mut locked, queue) {
-                    state.append(std::iter::once(message.clone()));
-                }
+        for ((_, state), messages) in locked.iter_mut().zip(messages) {
+            state.append(messages.into_iter(), &mut Record::Shared(&mut record));
+        }
+        let logged = store.commit(&record);
+        if let Some((lsn, _)) = logged {
+            for (_, state) in &mut locked {
+                state.transaction_logged(lsn);
             }
         }
         let mut wakes = Wakes::default();
@@ -61,9 +67,24 @@ impl Transaction {
             while state.dispatch(&mut wakes) {
                 MutexGuard::bump(&mut state);
             }
+            state.settle_down();
         }
         wakes.wake();
+        logged
     }
+}
+
+/// Each queue's messages, in the order in which they were published.
+fn by_queue(queues: &[&Arc<Queue>], publishes: &[(Arc<Route>, Message)]) -> Vec<Vec<Message>> {
+    let mut messages = vec![Vec::new(); queues.len()];
+    for (route, message) in publishes {
+        for queue in &route.queues {
+            if let Ok(index) = queues.binary_search_by_key(&queue.id, |queue| queue.id) {
+                messages[index].push(message.clone());
+            }
+        }
+    }
+    messages
 }
 
 type Run = (Arc<Queue>, Outcome, Vec<LeaseId>);
@@ -83,14 +104,6 @@ fn in_runs(mut settlements: Vec<(Arc<Queue>, LeaseId, Outcome)>) -> Vec<Run> {
     runs
 }
 
-fn state_of<'s>(
-    locked: &'s mut [(u64, MutexGuard<'_, State>)],
-    queue: &Queue,
-) -> Option<&'s mut State> {
-    let index = locked.binary_search_by_key(&queue.id, |(id, _)| *id).ok()?;
-    locked.get_mut(index).map(|(_, state)| &mut **state)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,7 +115,8 @@ mod tests {
     use super::*;
     use crate::outbox::{ConsumerHandle, Outbox};
     use crate::prefetch::ChannelPrefetch;
-    use crate::queue::{ConsumerOptions, QueueOptions};
+    use crate::queue::ConsumerOptions;
+    use crate::test_support;
 
     fn message() -> Message {
         let head = MessageHead {
@@ -115,22 +129,21 @@ mod tests {
         Message::new(&head, b"x")
     }
 
-    fn queue(name: &str) -> Arc<Queue> {
-        Arc::new(Queue::new(name.into(), "/".into(), QueueOptions::default()))
-    }
-
     fn route(queues: &[&Arc<Queue>]) -> Arc<Route> {
         let queues = queues.iter().map(|queue| Arc::clone(queue)).collect();
         Arc::new(Route {
             queues,
             reusable: true,
+            logged: false,
         })
     }
 
     /// Commits over several queues used to release and take again the lock of a lower one.
     #[test]
     fn commits_over_the_same_queues_do_not_block_each_other() {
-        let (first, second) = (queue("first"), queue("second"));
+        let store = test_support::store();
+        let first = test_support::queue(&store, "first");
+        let second = test_support::queue(&store, "second");
         let outbox = Arc::new(Outbox::default());
         let options = ConsumerOptions {
             no_ack: true,
@@ -146,6 +159,7 @@ mod tests {
         let committing: Vec<_> = (0..3)
             .map(|_| {
                 let (to_first, to_second) = (route(&[&first]), route(&[&second]));
+                let store = store.clone();
                 thread::spawn(move || {
                     for _ in 0..200 {
                         let mut transaction = Transaction::default();
@@ -153,7 +167,7 @@ mod tests {
                             transaction.publish(to_first.clone(), message());
                         }
                         transaction.publish(to_second.clone(), message());
-                        transaction.commit();
+                        transaction.commit(&store);
                     }
                 })
             })

@@ -1,15 +1,17 @@
 //! A vhost: a name space of exchanges, queues and bindings.
 //!
 //! One read-write lock guards the topology. The generation changes with it, so that publishers
-//! may keep routes without taking the lock.
+//! may keep routes without taking the lock. What survives a restart is logged under the lock, so
+//! the log's order is the order of the changes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{RwLock, RwLockReadGuard};
+use store::{Durability, Lsn, RecoveredQueue, Resident, Store, StreamId};
 
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
-use crate::queue::Queue;
+use crate::queue::{Queue, QueueOptions};
 use crate::topology::Topology;
 
 /// Exchanges that every vhost has, with their types.
@@ -27,23 +29,46 @@ const PREDECLARED: [(&str, ExchangeKind); 7] = [
 pub struct VHost {
     /// Its name.
     pub name: Arc<str>,
+    pub(crate) store: Arc<Store>,
+    /// What confirms wait for where a queue does not say.
+    pub(crate) durability: Durability,
     topology: RwLock<Topology>,
     generation: AtomicU64,
+    /// Where in the log the last change of definitions is.
+    logged: AtomicU64,
 }
 
 impl VHost {
-    pub(crate) fn new(name: Arc<str>) -> Self {
-        let mut topology = Topology::default();
+    pub(crate) fn new(name: Arc<str>, store: Arc<Store>, durability: Durability) -> Self {
+        let mut topology = Topology::new(name.clone());
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == "amq.rabbitmq.trace";
             topology.insert_exchange(Exchange::new(name.into(), options));
         }
+        // Every vhost has them, so the log need not say so.
+        topology.take_logged();
         VHost {
             name,
+            store,
+            durability,
             topology: RwLock::new(topology),
             generation: AtomicU64::new(0),
+            logged: AtomicU64::new(0),
         }
+    }
+
+    /// Puts back what a restart has found: the log knows it.
+    pub(crate) fn restore(&self, restore: impl FnOnce(&mut Topology)) {
+        let mut topology = self.topology.write();
+        restore(&mut topology);
+        topology.take_logged();
+    }
+
+    /// Changes of definitions that were made before are durable once this position is.
+    #[inline]
+    pub fn definitions_logged(&self) -> Lsn {
+        Lsn(self.logged.load(Ordering::Acquire))
     }
 
     /// Changes whenever a route might.
@@ -61,10 +86,40 @@ impl VHost {
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Topology) -> R) -> R {
         let mut topology = self.topology.write();
         let result = change(&mut topology);
+        if let Some(lsn) = self.store.define(topology.take_logged()) {
+            self.logged.store(lsn.0, Ordering::Release);
+        }
         if topology.take_changed() {
             self.generation.fetch_add(1, Ordering::Release);
         }
         result
+    }
+
+    /// A queue, which is not in the topology yet.
+    pub(crate) fn make_queue(&self, name: Arc<str>, options: QueueOptions) -> Arc<Queue> {
+        let logged = options.durable && options.exclusive.is_none();
+        let durability = options.durability().unwrap_or(self.durability);
+        let store = self.store.new_queue(logged, durability);
+        let queue = Queue::new(name, self.name.clone(), options, store);
+        self.register(queue)
+    }
+
+    /// A queue that a restart has found.
+    pub(crate) fn remake_queue(
+        &self,
+        name: Arc<str>,
+        options: QueueOptions,
+        recovered: RecoveredQueue,
+    ) -> Arc<Queue> {
+        let queue = Queue::recovered(name, self.name.clone(), options, recovered);
+        self.register(queue)
+    }
+
+    fn register(&self, queue: Queue) -> Arc<Queue> {
+        let queue = Arc::new(queue);
+        let resident: Weak<dyn Resident> = Arc::<Queue>::downgrade(&queue);
+        self.store.register(StreamId(queue.id), resident);
+        queue
     }
 
     /// The queue of that name.
@@ -77,6 +132,7 @@ impl VHost {
         self.change(|topology| topology.remove_queue(queue));
         // Unconditional, so it cannot be refused.
         drop(queue.close(false, false));
+        queue.release_store();
     }
 }
 

@@ -88,7 +88,7 @@ pub struct ServerArguments {
     #[arg(short, long, verbatim_doc_comment, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Keep messages and definitions in this directory (reserved: this version has them in memory).
+    /// Keep messages and definitions in this directory, which is made if needed.
     ///
     /// Takes precedence over LEVERET_DATA_DIR and over leveret.data_dir in the configuration file.
     #[arg(long, verbatim_doc_comment, value_name = "DIR")]

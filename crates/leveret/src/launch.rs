@@ -8,56 +8,108 @@ use std::time::{Duration, Instant};
 use amqp_server::{Listener, Options, TcpOptions};
 use anyhow::Context;
 use broker::{Broker, Settings};
+use store::{DirectoryLock, RealDisk, Recovered, Store};
 
 use crate::config::{Config, Loaded};
-use crate::{memory, shutdown};
+use crate::{memory, shutdown, storage};
 
 /// No limit, for a handshake.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// Runs the node until it is told to stop.
 pub fn run(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
+    let config = &loaded.config;
+    let _lock = DirectoryLock::take(&config.data_dir, &holder())?;
+    let (store, recovered) = Store::open(
+        Arc::new(RealDisk),
+        &config.data_dir,
+        storage::budget(config),
+        true,
+    )?;
+    let found = Found::new(&recovered);
+    let broker = Broker::new(settings(config), store.clone(), recovered)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(loaded.config.worker_threads.get())
+        .worker_threads(config.worker_threads.get())
         .thread_name("leveret-worker")
         .on_thread_park(memory::collect_if_called)
         .enable_all()
         .build()
         .context("cannot start worker threads")?;
-    runtime.block_on(serve(loaded, started))
+    let result = runtime.block_on(serve(loaded, broker, found, started));
+    // Connections end before the log does: nothing of theirs is lost that could be kept.
+    drop(runtime);
+    store.close();
+    result
 }
 
-async fn serve(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
+async fn serve(
+    loaded: &Loaded,
+    broker: Arc<Broker>,
+    found: Found,
+    started: Instant,
+) -> anyhow::Result<()> {
     let config = &loaded.config;
     // Before the first client can come, so that no signal finds the default action.
     let signals = shutdown::Signals::register().context("cannot handle signals")?;
-    let broker = Broker::new(settings(config)).context("default_permissions")?;
     let options = Arc::new(options(config));
     let mut listeners = Vec::new();
     for address in &config.listeners {
         listeners.push(Listener::bind(*address, broker.clone(), options.clone())?);
     }
-    announce(loaded, &listeners, started).context("cannot write to standard output")?;
+    announce(loaded, &found, &listeners, started).context("cannot write to standard output")?;
     let accepting: Vec<_> = listeners
         .into_iter()
         .map(|listener| tokio::spawn(listener.run()))
         .collect();
-    let watch = tokio::spawn(memory::watch(
+    let watching_memory = tokio::spawn(memory::watch(
         broker.clone(),
         config.vm_memory_high_watermark,
         config.worker_threads.get(),
     ));
-    let signal = signals.wait().await;
+    let failure = storage::watch(&broker, &config.data_dir, config.disk_free_limit);
+    let signal = tokio::select! {
+        signal = signals.wait() => signal,
+        failure = failure => anyhow::bail!(
+            "{failure}. Nothing was confirmed that may be lost; make sure that the disk is sound \
+             before you start again"
+        ),
+    };
     tracing::info!(signal, connections = broker.connections.count(), "stopping");
     for task in accepting {
         task.abort();
         // The listener is closed when its task has ended: nobody comes in any more.
         let _ = task.await;
     }
-    watch.abort();
+    watching_memory.abort();
     shutdown::close_connections(&broker).await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Who has the data directory, for a second process that finds it taken.
+fn holder() -> String {
+    let host = rustix::system::uname();
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    format!(
+        "process {} on {} (since {since} s of the Unix epoch)",
+        std::process::id(),
+        host.nodename().to_string_lossy()
+    )
+}
+
+/// What was in the data directory.
+struct Found {
+    definitions: usize,
+}
+
+impl Found {
+    fn new(recovered: &Recovered) -> Self {
+        Found {
+            definitions: recovered.definitions.len(),
+        }
+    }
 }
 
 fn settings(config: &Config) -> Settings {
@@ -74,6 +126,7 @@ fn settings(config: &Config) -> Settings {
         ],
         loopback_users: config.loopback_users.clone(),
         cluster_name: config.cluster_name.clone(),
+        durability: config.durability,
     }
 }
 
@@ -93,7 +146,12 @@ fn options(config: &Config) -> Options {
 }
 
 /// A few lines for whoever has just typed the command.
-fn announce(loaded: &Loaded, listeners: &[Listener], started: Instant) -> std::io::Result<()> {
+fn announce(
+    loaded: &Loaded,
+    found: &Found,
+    listeners: &[Listener],
+    started: Instant,
+) -> std::io::Result<()> {
     let config = &loaded.config;
     let mut out = std::io::stdout().lock();
     writeln!(out, "Leveret {}", env!("CARGO_PKG_VERSION"))?;
@@ -101,9 +159,14 @@ fn announce(loaded: &Loaded, listeners: &[Listener], started: Instant) -> std::i
         Some(file) => writeln!(out, "  configuration  {}", file.display())?,
         None => writeln!(out, "  configuration  defaults (no file)")?,
     }
+    let state = match found.definitions {
+        0 => "new",
+        _ => "recovered",
+    };
     writeln!(
         out,
-        "  messages       in memory: they end with this process"
+        "  data           {} ({state})",
+        config.data_dir.display()
     )?;
     for listener in listeners {
         writeln!(out, "  listening      {}", described(listener.address()))?;

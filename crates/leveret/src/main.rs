@@ -7,6 +7,7 @@ mod launch;
 mod logging;
 mod memory;
 mod shutdown;
+mod storage;
 
 use std::io::Write;
 use std::process::ExitCode;

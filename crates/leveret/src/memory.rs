@@ -78,7 +78,8 @@ pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit, workers: usize) {
     }
 }
 
-fn watermark(limit: ResourceLimit) -> Option<u64> {
+/// Bytes that the limit stands for, where the system says how much memory there is.
+pub fn watermark(limit: ResourceLimit) -> Option<u64> {
     match limit {
         ResourceLimit::Absolute(bytes) => Some(bytes),
         ResourceLimit::Relative(share) => Some((total()? as f64 * share) as u64),

@@ -55,6 +55,24 @@ impl Message {
         builder.assume_complete()
     }
 
+    /// From its stored form; `None` where the lengths in it make no sense.
+    pub fn from_stored(stored: &[u8]) -> Option<Message> {
+        let (head, rest) = stored.split_first_chunk::<HEAD_LEN>()?;
+        let properties = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let (routing, content) =
+            rest.split_at_checked(usize::from(u16::from_le_bytes([head[4], head[5]])))?;
+        let exchange = usize::from(*routing.first()?);
+        let key = usize::from(*routing.get(1 + exchange)?);
+        let fits = routing.len() == 2 + exchange + key && properties <= content.len();
+        fits.then(|| Message(stored.into()))
+    }
+
+    /// Its stored form.
+    #[inline]
+    pub fn stored(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Both short strings with their length octets, as basic.deliver ends with.
     #[inline]
     pub fn routing(&self) -> &[u8] {
@@ -266,13 +284,25 @@ mod tests {
             };
             let mut builder = MessageBuilder::with_capacity(&head, body.len(), 10.min(body.len()));
             body.chunks(part).for_each(|chunk| builder.append(chunk));
-            for message in [Message::new(&head, &body), builder.finish().expect("complete")] {
+            let whole = Message::new(&head, &body);
+            let restored = Message::from_stored(whole.stored()).expect("as it was stored");
+            for message in [whole, restored, builder.finish().expect("complete")] {
                 prop_assert_eq!(message.exchange(), &exchange[..]);
                 prop_assert_eq!(message.routing_key(), &routing_key[..]);
                 prop_assert_eq!(message.properties(), &properties[..]);
                 prop_assert_eq!(message.body(), &body[..]);
                 prop_assert_eq!(message.is_persistent(), persistent);
                 prop_assert_eq!(message.priority(), priority);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_message_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Some(message) = Message::from_stored(&bytes) {
+                let _ = (message.exchange(), message.routing_key(), message.properties());
+                let _ = (message.body(), message.content());
             }
         }
     }

@@ -31,7 +31,7 @@ impl Channel {
             core.session
                 .declare_exchange(&exchange, options, only_type)?;
         }
-        core.reply(self.number, declare.no_wait, exchange::DeclareOk {});
+        core.reply_defined(self.number, declare.no_wait, exchange::DeclareOk {});
         Ok(())
     }
 
@@ -42,7 +42,7 @@ impl Channel {
     ) -> Result<(), Exception> {
         let exchange = declared_name("exchange", delete.exchange)?;
         core.session.delete_exchange(&exchange, delete.if_unused)?;
-        core.reply(self.number, delete.no_wait, exchange::DeleteOk {});
+        core.reply_defined(self.number, delete.no_wait, exchange::DeleteOk {});
         Ok(())
     }
 
@@ -57,7 +57,7 @@ impl Channel {
         let key = bind.routing_key.as_bytes();
         core.session
             .bind_exchange(&destination, &source, key, arguments)?;
-        core.reply(self.number, bind.no_wait, exchange::BindOk {});
+        core.reply_defined(self.number, bind.no_wait, exchange::BindOk {});
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl Channel {
         let key = unbind.routing_key.as_bytes();
         core.session
             .unbind_exchange(&destination, &source, key, arguments)?;
-        core.reply(self.number, unbind.no_wait, exchange::UnbindOk {});
+        core.reply_defined(self.number, unbind.no_wait, exchange::UnbindOk {});
         Ok(())
     }
 }

@@ -124,6 +124,7 @@ impl Channel {
     /// Ends the channel: consumers go, what is out goes back to its queues.
     pub fn close(&mut self, core: &mut Core) {
         self.flush(core);
+        core.awaiting.forget(self.number);
         for handle in std::mem::take(&mut self.consumers).into_values() {
             core.drop_consumer(handle);
         }

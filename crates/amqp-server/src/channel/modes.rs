@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amqp::Method;
 use amqp::method::{confirm, tx};
-use broker::{Outcome, Queue, Route, Transaction};
+use broker::{LogPositions, Outcome, Queue, Route, Transaction};
 use store::Message;
 
 use super::Channel;
@@ -25,8 +25,14 @@ pub(super) enum Mode {
 pub(super) struct Confirms {
     /// The last message that was published.
     pub published: u64,
+    /// The last that the log is waited for, or that was confirmed.
+    pub passed_on: u64,
     /// The last that the publisher was told of.
     pub confirmed: u64,
+    /// Something since `passed_on` must survive a restart.
+    pub logged: bool,
+    /// Entries in [`Core::awaiting`].
+    pub waiting: u32,
 }
 
 /// A transaction and what must be undone or told at its end.
@@ -92,14 +98,16 @@ impl Channel {
 
     pub(super) fn tx_commit(&mut self, core: &mut Core) -> Result<(), Exception> {
         let transaction = self.transaction()?;
-        transaction.work.commit();
+        let mut positions = LogPositions::default();
+        let logged = transaction.work.commit(&core.broker.store);
+        logged.into_iter().for_each(|at| positions.add(at));
         let unroutable = std::mem::take(&mut transaction.unroutable);
         let settled = std::mem::take(&mut transaction.settled);
         self.release_settled(&settled, core);
         for message in unroutable {
             encode::no_route(&mut core.out, self.number, &message, core.frame_max);
         }
-        core.send(self.number, tx::CommitOk {});
+        core.reply_when(positions, self.number, tx::CommitOk {});
         Ok(())
     }
 

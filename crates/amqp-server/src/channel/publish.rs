@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amqp::method::basic;
 use amqp::{ContentHeader, Properties, PropertySummary, ReplyCode};
-use broker::{Publish, Route};
+use broker::{LogPositions, Publish, Route};
 use store::{Message, MessageBuilder, MessageHead};
 
 use super::Channel;
@@ -142,6 +142,7 @@ impl Channel {
             }
             Mode::Confirm(confirms) => {
                 confirms.published += 1;
+                confirms.logged |= route.logged && message.is_persistent();
                 self.touch(core);
             }
         }
@@ -152,23 +153,54 @@ impl Channel {
         }
     }
 
-    /// Confirms everything that was published and has reached its queues.
+    /// Confirms everything that was published and has reached its queues; at once where nothing
+    /// of it must survive, else when the log has it.
     #[inline]
     pub(super) fn flush_confirms(&mut self, core: &mut Core) {
         if let Mode::Confirm(confirms) = &mut self.mode
-            && confirms.published > confirms.confirmed
+            && confirms.published > confirms.passed_on
         {
-            let multiple = confirms.published - confirms.confirmed > 1;
-            confirms.confirmed = confirms.published;
-            let delivery_tag = confirms.published;
-            core.send(
-                self.number,
-                basic::Ack {
-                    delivery_tag,
-                    multiple,
-                },
-            );
+            confirms.passed_on = confirms.published;
+            let logged = std::mem::take(&mut confirms.logged);
+            let positions = if logged {
+                core.publisher.logged()
+            } else {
+                LogPositions::default()
+            };
+            if confirms.waiting == 0 && positions.reached(&core.broker.store) {
+                let up_to = confirms.published;
+                self.confirm(core, up_to);
+            } else {
+                // In order: also what has nothing to wait for itself.
+                confirms.waiting += 1;
+                let up_to = confirms.published;
+                core.awaiting.push_confirm(self.number, positions, up_to);
+            }
         }
+    }
+
+    /// The log has everything that was published up to there: `entries` waited for that.
+    pub fn confirm_up_to(&mut self, core: &mut Core, up_to: u64, entries: u32) {
+        if let Mode::Confirm(confirms) = &mut self.mode {
+            confirms.waiting -= entries;
+        }
+        self.confirm(core, up_to);
+    }
+
+    fn confirm(&mut self, core: &mut Core, up_to: u64) {
+        let Mode::Confirm(confirms) = &mut self.mode else {
+            return;
+        };
+        let multiple = up_to - confirms.confirmed > 1;
+        confirms.confirmed = up_to;
+        let delivery_tag = up_to;
+        core.send(
+            self.number,
+            basic::Ack {
+                delivery_tag,
+                multiple,
+            },
+        );
     }
 }
 

@@ -47,7 +47,7 @@ impl Channel {
             message_count: count(declared.messages),
             consumer_count: count(declared.consumers),
         };
-        core.reply(self.number, declare.no_wait, ok);
+        core.reply_defined(self.number, declare.no_wait, ok);
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl Channel {
         let arguments = bind.arguments.to_owned()?;
         core.session
             .bind_queue(&queue, &exchange, &key, arguments)?;
-        core.reply(self.number, bind.no_wait, queue::BindOk {});
+        core.reply_defined(self.number, bind.no_wait, queue::BindOk {});
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl Channel {
         let arguments = unbind.arguments.to_owned()?;
         core.session
             .unbind_queue(&queue, &exchange, &key, arguments)?;
-        core.send(self.number, queue::UnbindOk {});
+        core.reply_defined(self.number, false, queue::UnbindOk {});
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl Channel {
             .session
             .delete_queue(&queue, delete.if_unused, delete.if_empty)?;
         let message_count = u32::try_from(dropped).unwrap_or(u32::MAX);
-        core.reply(
+        core.reply_defined(
             self.number,
             delete.no_wait,
             queue::DeleteOk { message_count },

@@ -6,11 +6,13 @@ use ahash::HashMap;
 use amqp::method::{basic, channel, connection};
 use amqp::{Method, ShortStr, Version, frame};
 use broker::{
-    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, Origin, Outbox, Publisher, Queue, Session,
+    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, LeaseId, LogPositions, Origin, Outbox,
+    Outcome, Publisher, Queue, Session,
 };
 use slab::Slab;
 use smallvec::SmallVec;
 
+use super::awaiting::Awaiting;
 use super::output::Output;
 use crate::channel::QueueIndex;
 use crate::encode::DeliverPrefix;
@@ -46,6 +48,10 @@ pub(crate) struct Core {
     pub outbox: Arc<Outbox>,
     pub publisher: Publisher,
     pub consumers: Slab<Consumer>,
+    /// What is said once the log has it.
+    pub awaiting: Awaiting,
+    /// No-ack deliveries that have been encoded, and whose leases end with that.
+    pub sent: Vec<(ConsumerHandle, LeaseId)>,
     /// Channels with something to do at the end of the batch of frames.
     pub touched: Vec<u16>,
     /// It publishes: alarms apply to it.
@@ -82,6 +88,8 @@ impl Core {
             outbox,
             publisher: Publisher::default(),
             consumers: Slab::new(),
+            awaiting: Awaiting::default(),
+            sent: Vec::new(),
             touched: Vec::new(),
             has_published: false,
             exclusive_queues: HashMap::default(),
@@ -98,6 +106,53 @@ impl Core {
         if !no_wait {
             self.send(channel, method);
         }
+    }
+
+    /// Sends a reply once the log has reached these positions. Until then nothing more is done on
+    /// the channel.
+    pub fn reply_when<'m>(
+        &mut self,
+        positions: LogPositions,
+        channel: u16,
+        method: impl Into<Method<'m>>,
+    ) {
+        if positions.reached(&self.broker.store) {
+            return self.send(channel, method);
+        }
+        let mut reply = Vec::new();
+        frame::write_method(&mut reply, channel, self.version, &method.into());
+        self.awaiting.push_reply(channel, positions, reply);
+    }
+
+    /// Sends the reply to a change of definitions, once the log has them; unless the client asked
+    /// for none.
+    pub fn reply_defined<'m>(
+        &mut self,
+        channel: u16,
+        no_wait: bool,
+        method: impl Into<Method<'m>>,
+    ) {
+        if !no_wait {
+            let logged = self.session.vhost.definitions_logged();
+            self.reply_when(LogPositions::definitions(logged), channel, method);
+        }
+    }
+
+    /// Ends the leases of no-ack deliveries that have been sent.
+    pub fn settle_sent(&mut self) {
+        let sent = std::mem::take(&mut self.sent);
+        for run in sent.chunk_by(|(a, _), (b, _)| a == b) {
+            let Some(consumer) = run
+                .first()
+                .and_then(|(one, _)| self.consumers.get(one.0 as usize))
+            else {
+                continue;
+            };
+            let leases: SmallVec<[LeaseId; 64]> = run.iter().map(|(_, lease)| *lease).collect();
+            consumer.queue.settle(&leases, Outcome::Acknowledge);
+        }
+        self.sent = sent;
+        self.sent.clear();
     }
 
     pub fn send_close(&mut self, exception: &Exception) {

@@ -36,6 +36,12 @@ impl Connection {
                 break;
             };
             let frame = self.check_end(&header, whole)?;
+            if self.core.awaiting.holds(frame.channel) {
+                // It waits for the log: what comes after its commit is done after it.
+                self.held_for = Some(frame.channel);
+                self.held_back = true;
+                break;
+            }
             at += whole.len();
             if frame.payload.starts_with(&PUBLISH_START) && frame.kind == Kind::Method {
                 at += self.publish_frame(&frame, &bytes[at..])?;

@@ -5,6 +5,7 @@
 //! socket and the outbox have nothing more. Output that the client does not take stops both the
 //! outbox and the reading, so a slow client costs a bounded amount of memory.
 
+mod awaiting;
 mod buffers;
 mod core;
 mod frames;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use ahash::HashMap;
 use amqp::{ReplyCode, frame};
-use broker::{ConsumerHandle, Outgoing};
+use broker::{ConsumerHandle, Origin, Outgoing};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
@@ -28,6 +29,7 @@ use crate::channel::Channel;
 use crate::exception::Exception;
 use crate::heartbeat::{Beat, Heartbeat};
 
+use self::awaiting::What;
 pub(crate) use self::core::{Consumer, Core, Negotiated};
 pub(crate) use self::methods::second_open;
 pub(crate) use self::output::{Output, SHARED_BODY};
@@ -74,6 +76,8 @@ pub(crate) struct Connection {
     partial: Vec<u8>,
     /// `partial` holds whole frames: their answers had no room in the output.
     held_back: bool,
+    /// That it holds frames of this channel, which waits for the log.
+    held_for: Option<u16>,
     /// The body frame that is arriving in parts.
     body: Option<frames::PartialBody>,
     phase: Phase,
@@ -92,6 +96,7 @@ impl Connection {
             channels: HashMap::default(),
             held_back: !leftover.is_empty(),
             partial: leftover,
+            held_for: None,
             body: None,
             phase: Phase::Open,
             heartbeat: Heartbeat::new(heartbeat_s),
@@ -148,6 +153,7 @@ impl Connection {
                     Poll::Pending => {}
                 }
                 progress |= self.drain_outbox();
+                progress |= self.say_what_is_logged(cx);
             }
             // Sleep only when every source of work will wake this task: the outbox is empty or
             // the socket is full, and nothing that can be written is left.
@@ -222,15 +228,83 @@ impl Connection {
     /// Acts on what was held back, or else reads once and acts on what came; the count of bytes,
     /// 0 at the end of the stream.
     fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.publisher_is_blocked() || self.unwritten() > MAX_UNWRITTEN {
+        if self.publisher_is_blocked()
+            || self.unwritten() > MAX_UNWRITTEN
+            || self
+                .held_for
+                .is_some_and(|channel| self.core.awaiting.holds(channel))
+            || !self.has_room(cx)
+        {
             return self.poll_held(cx);
         }
+        self.held_for = None;
         if !self.held_back {
             return self.poll_read(cx);
         }
         let held = std::mem::take(&mut self.partial);
         self.received(&held);
         Poll::Ready(Ok(held.len()))
+    }
+
+    /// True unless this connection publishes more than the disk can take.
+    fn has_room(&self, cx: &Context<'_>) -> bool {
+        !self.core.has_published
+            || !matches!(self.phase, Phase::Open)
+            || self.core.broker.store.wait_for_room(cx.waker())
+    }
+
+    /// Sends what waited for the log, and sees to being woken for the rest; true if anything was
+    /// sent.
+    fn say_what_is_logged(&mut self, cx: &Context<'_>) -> bool {
+        let mut progress = false;
+        while let Some(positions) = self.core.awaiting.next() {
+            let store = &self.core.broker.store;
+            let Some(missing) = positions.missing(store) else {
+                self.say_next();
+                progress = true;
+                continue;
+            };
+            if self.core.awaiting.registered == Some(missing) {
+                break;
+            }
+            let (lsn, durability) = missing;
+            if !store.wait(lsn, durability, cx.waker()) {
+                self.core.awaiting.registered = Some(missing);
+                break;
+            }
+        }
+        progress
+    }
+
+    /// Sends the first thing that waited; of several confirms of one channel only the last.
+    fn say_next(&mut self) {
+        let store = self.core.broker.store.clone();
+        let take = |core: &mut Core| core.awaiting.take(|positions| positions.reached(&store));
+        let mut confirmed: Option<(u16, u64, u32)> = None;
+        while let Some((channel, what)) = take(&mut self.core) {
+            match what {
+                What::Confirmed(up_to) => match &mut confirmed {
+                    Some((same, last, entries)) if *same == channel => {
+                        *last = up_to;
+                        *entries += 1;
+                    }
+                    other => {
+                        let before = other.replace((channel, up_to, 1));
+                        self.confirm(before);
+                    }
+                },
+                What::Reply(reply) => self.core.out.encoded().extend_from_slice(&reply),
+            }
+        }
+        self.confirm(confirmed);
+    }
+
+    fn confirm(&mut self, confirmed: Option<(u16, u64, u32)>) {
+        if let Some((channel, up_to, entries)) = confirmed
+            && let Some(channel) = self.channels.get_mut(&channel)
+        {
+            channel.confirm_up_to(&mut self.core, up_to, entries);
+        }
     }
 
     /// Reads what is not acted on now, for its heartbeats; up to a bound.
@@ -304,6 +378,7 @@ impl Connection {
         for item in items.drain(..) {
             self.send(item);
         }
+        self.core.settle_sent();
         self.core.resume(stalled.drain(..));
         // A burst's worth of room is not kept by a connection that has become quiet.
         if items.capacity() > 256 && count < 32 {
@@ -332,6 +407,9 @@ impl Connection {
                     return;
                 };
                 channel.deliver(out, *frame_max, consumer, &delivery);
+                if let Origin::SettledWhenSent(lease) = delivery.origin {
+                    self.core.sent.push((handle, lease));
+                }
             }
             Outgoing::Cancelled(handle) => {
                 let Some(consumer) = self.core.consumers.try_remove(handle.0 as usize) else {

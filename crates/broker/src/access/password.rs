@@ -40,6 +40,16 @@ impl PasswordHash {
             == 0
     }
 
+    /// From the form that definitions files hold.
+    pub fn from_base64(text: &str) -> Option<Self> {
+        let bytes = STANDARD.decode(text).ok()?;
+        let (salt, digest) = bytes.split_first_chunk()?;
+        Some(PasswordHash {
+            salt: *salt,
+            digest: digest.try_into().ok()?,
+        })
+    }
+
     /// As definitions files hold it.
     pub fn to_base64(&self) -> String {
         STANDARD.encode([&self.salt[..], &self.digest].concat())
@@ -64,6 +74,7 @@ mod tests {
             hash.to_base64(),
             "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
         );
+        assert!(PasswordHash::from_base64(&hash.to_base64()) == Some(hash.clone()));
         assert!(hash.verify(b"test12"));
         assert!(!hash.verify(b"test13") && !hash.verify(b""));
     }

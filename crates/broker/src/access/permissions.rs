@@ -57,6 +57,14 @@ impl Pattern {
         }
     }
 
+    fn as_str(&self) -> &str {
+        match self {
+            Pattern::Everything => ".*",
+            Pattern::Nothing => "",
+            Pattern::Matching(regex) => regex.as_str(),
+        }
+    }
+
     fn permits(&self, name: &str) -> bool {
         match self {
             Pattern::Everything => true,
@@ -75,6 +83,11 @@ impl Permissions {
             write: Pattern::new(write)?,
             read: Pattern::new(read)?,
         })
+    }
+
+    /// The patterns for configure, write and read.
+    pub fn patterns(&self) -> [&str; 3] {
+        [&self.configure, &self.write, &self.read].map(Pattern::as_str)
     }
 
     /// True where the operation on the entity of that name is permitted.

@@ -87,7 +87,8 @@ pub(crate) struct Exchange {
     pub arguments: FieldTable,
     /// Where messages go that match no binding.
     pub alternate: Option<Arc<str>>,
-    bindings: HashMap<BindingKey, Arc<Binding>>,
+    /// With whether they survive a restart.
+    bindings: HashMap<BindingKey, (Arc<Binding>, bool)>,
     router: Box<dyn Router>,
 }
 
@@ -106,36 +107,33 @@ impl Exchange {
         }
     }
 
-    /// Adds a binding; false if the same one is there already.
-    pub fn bind(&mut self, key: BindingKey, binding: Binding) -> bool {
+    /// Adds a binding; false if the same one is there already. `durable`: it survives a restart.
+    pub fn bind(&mut self, key: BindingKey, binding: Binding, durable: bool) -> bool {
         if self.bindings.contains_key(&key) {
             return false;
         }
         let binding = Arc::new(binding);
         self.router.add(&binding);
-        self.bindings.insert(key, binding);
+        self.bindings.insert(key, (binding, durable));
         true
     }
 
-    /// Removes a binding; false if it is not there.
-    pub fn unbind(&mut self, key: &BindingKey) -> bool {
-        match self.bindings.remove(key) {
-            Some(binding) => {
-                self.router.remove(&binding);
-                true
-            }
-            None => false,
-        }
+    /// Removes a binding; `None` if it is not there, or whether it would have survived a restart.
+    pub fn unbind(&mut self, key: &BindingKey) -> Option<bool> {
+        let (binding, durable) = self.bindings.remove(key)?;
+        self.router.remove(&binding);
+        Some(durable)
     }
 
     pub fn has_bindings(&self) -> bool {
         !self.bindings.is_empty()
     }
 
-    /// Takes all bindings out, for an exchange that goes.
-    pub fn take_bindings(&mut self) -> Vec<BindingKey> {
+    /// Takes all bindings out, for an exchange that goes; with whether they are durable.
+    pub fn take_bindings(&mut self) -> Vec<(BindingKey, bool)> {
         self.router = self.kind.router();
-        self.bindings.drain().map(|(key, _)| key).collect()
+        let bindings = self.bindings.drain();
+        bindings.map(|(key, (_, durable))| (key, durable)).collect()
     }
 
     pub fn route<'r>(

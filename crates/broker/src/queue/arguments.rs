@@ -1,11 +1,14 @@
 //! The `x-` arguments of queues: which are known, and which values they take.
 
 use amqp::{FieldTable, FieldValue};
+use store::Durability;
 
 use crate::arguments::{assert_equivalent, type_name};
 use crate::error::{Error, Resource};
 
 const QUEUE_TYPE: &str = "x-queue-type";
+/// What confirms of this queue wait for, where it is not what the node's do.
+const DURABILITY: &str = "x-leveret-durability";
 /// Ten years in milliseconds: the longest that RabbitMQ lets a timer run.
 const MAX_EXPIRY: i64 = 315_360_000_000;
 
@@ -191,6 +194,11 @@ pub(super) const KNOWN: &[Argument] = &[
         },
         STREAM,
     ),
+    argument(
+        DURABILITY,
+        Kind::OneOf(&["fsync", "os"], |_| "invalid_durability".to_owned()),
+        ALL,
+    ),
     argument("x-queue-leader-locator", Kind::Text, ALL),
     argument("x-queue-master-locator", Kind::Text, CLASSIC),
 ];
@@ -256,7 +264,8 @@ pub(super) fn validate(arguments: &FieldTable, resource: Resource<'_>) -> Result
 
 /// The arguments of a table that this version checks and compares, but does not act on.
 pub(crate) fn unsupported(arguments: &FieldTable) -> impl Iterator<Item = &str> {
-    const WITHOUT_MEANING_HERE: [&str; 4] = [
+    const NOT_MISSED: [&str; 5] = [
+        DURABILITY,
         "x-queue-mode",
         "x-queue-version",
         "x-queue-leader-locator",
@@ -265,8 +274,13 @@ pub(crate) fn unsupported(arguments: &FieldTable) -> impl Iterator<Item = &str> 
     arguments.iter().filter_map(|(name, value)| {
         let known = KNOWN.iter().any(|argument| argument.name == name)
             || (name == QUEUE_TYPE && value.as_str() != Some("classic"));
-        (known && !WITHOUT_MEANING_HERE.contains(&name)).then_some(name)
+        (known && !NOT_MISSED.contains(&name)).then_some(name)
     })
+}
+
+/// What confirms of the queue wait for, if the arguments say so.
+pub(crate) fn durability(arguments: &FieldTable) -> Option<Durability> {
+    Durability::from_name(arguments.get(DURABILITY)?.as_str()?)
 }
 
 /// What basic.consume takes; returns the consumer's priority.

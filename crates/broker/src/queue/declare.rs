@@ -1,6 +1,7 @@
 //! Declaring queues: options, and what counts as the same queue.
 
 use amqp::FieldTable;
+use store::Durability;
 
 use super::Queue;
 use super::arguments::{self, KNOWN, QueueKind};
@@ -22,6 +23,11 @@ pub struct QueueOptions {
 }
 
 impl QueueOptions {
+    /// What confirms wait for, where the queue says so itself.
+    pub(crate) fn durability(&self) -> Option<Durability> {
+        arguments::durability(&self.arguments)
+    }
+
     /// Checks the arguments of a new queue.
     pub(crate) fn validate(&self, resource: Resource<'_>, server_named: bool) -> Result<(), Error> {
         let kind = arguments::validate(&self.arguments, resource)?;

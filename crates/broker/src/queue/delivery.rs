@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use smallvec::SmallVec;
-use store::Message;
+use store::{Load, Message, Resident as _, Store};
 
 use super::consumers::{ConsumerId, ConsumerOptions};
 use super::leases::LeaseId;
@@ -41,6 +41,9 @@ pub struct Got {
     /// Messages still ready.
     pub remaining: usize,
 }
+
+/// The first message lies in a segment: it must be read, where no lock is held.
+struct NotAtHand(Load);
 
 impl Queue {
     /// Adds a consumer. What is ready it gets when it is resumed. Fails with 403 where an exclusive
@@ -82,18 +85,47 @@ impl Queue {
         });
     }
 
-    /// Takes the first ready message.
-    pub fn get(&self, no_ack: bool) -> Option<Got> {
+    /// Takes the first ready message. Where it lies in a segment it is read here and now: rare,
+    /// and one short read.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn get(&self, store: &Store, no_ack: bool) -> Result<Option<Got>, store::Error> {
+        loop {
+            match self.try_get(no_ack) {
+                Ok(got) => return Ok(got),
+                Err(NotAtHand(load)) => self.complete_load(store.load_now(load)?),
+            }
+        }
+    }
+
+    fn try_get(&self, no_ack: bool) -> Result<Option<Got>, NotAtHand> {
         let mut state = self.lock();
-        let entry = state.ready.pop()?;
-        let lease = (!no_ack).then(|| state.leases.grant(&entry, None));
-        let remaining = state.ready.entries.len();
-        Some(Got {
-            message: entry.message,
+        if !state.ready.has_next() {
+            return match state.load_next() {
+                Some(load) => Err(NotAtHand(load)),
+                None => Ok(None),
+            };
+        }
+        let Some((message, seq, redelivered)) = state.ready.pop() else {
+            return Ok(None);
+        };
+        let lease = if no_ack {
+            state.store.remove(seq, Some(&message));
+            None
+        } else {
+            state.store.note_delivered(seq);
+            let kept = (seq >= state.store.flushed()).then(|| message.clone());
+            Some(state.leases.grant(kept, seq, None))
+        };
+        state.settle_down();
+        let remaining = state.ready.len();
+        Ok(Some(Got {
+            message,
             lease,
-            redelivered: entry.redelivered,
+            redelivered,
             remaining,
-        })
+        }))
     }
 }
 
@@ -104,7 +136,7 @@ impl State {
     /// messages or credit.
     pub(crate) fn dispatch(&mut self, wakes: &mut Wakes) -> bool {
         let mut budget = MAX_PER_HOLD;
-        while !self.ready.entries.is_empty() {
+        while self.ready.has_next() {
             let Some((id, alone)) = self.consumers.front() else {
                 return false;
             };
@@ -112,7 +144,7 @@ impl State {
                 return true;
             }
             let wanted = if alone {
-                budget.min(self.ready.entries.len())
+                self.ready.at_hand().take(budget).count()
             } else {
                 1
             };
@@ -133,6 +165,7 @@ impl State {
             ready,
             leases,
             consumers,
+            store,
             ..
         } = self;
         let Some(consumer) = consumers.get_mut(id) else {
@@ -143,14 +176,12 @@ impl State {
             return 0;
         }
         let ConsumerOptions { no_ack, handle, .. } = consumer.options;
+        // What a log must know of is only gone once it has been sent.
+        let leased = !no_ack || store.is_logged();
         let mut outbox = consumer.options.outbox.lock();
         // What fits is counted before the channel's limit is claimed, so that no claim is ever
         // given back: a consumer that is refused meanwhile would not hear of it.
-        let lengths = ready
-            .entries
-            .iter()
-            .take(count)
-            .map(|entry| entry.message.stored_len());
+        let lengths = ready.at_hand().take(count).map(Message::stored_len);
         let room = outbox.room_for(lengths);
         if room < count {
             outbox.stall(handle);
@@ -161,13 +192,20 @@ impl State {
             consumer.options.channel.acquire(room)
         };
         for _ in 0..granted {
-            let Some(entry) = ready.pop() else { break };
-            let origin = if no_ack {
-                Origin::Taken(entry.seq)
-            } else {
-                Origin::Leased(leases.grant(&entry, Some(id)))
+            let Some((message, seq, redelivered)) = ready.pop() else {
+                break;
             };
-            let (message, redelivered) = (entry.message, entry.redelivered);
+            let origin = if leased {
+                store.note_delivered(seq);
+                let kept = (seq >= store.flushed()).then(|| message.clone());
+                match no_ack {
+                    true => Origin::SettledWhenSent(leases.grant(kept, seq, None)),
+                    false => Origin::Leased(leases.grant(kept, seq, Some(id))),
+                }
+            } else {
+                store.remove(seq, Some(&message));
+                Origin::Taken(seq)
+            };
             outbox.push(Delivery {
                 message,
                 origin,

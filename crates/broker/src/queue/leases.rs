@@ -4,11 +4,11 @@
 //! basic.get. A slab, so that both ends are O(1) and one lease that stays out costs nothing more.
 
 use slab::Slab;
-use store::Message;
+use store::{Message, QueueSeq};
 
 use super::State;
 use super::consumers::ConsumerId;
-use super::ready::{Entry, MAX_IDLE_CAPACITY, QueueSeq};
+use super::ready::{Entry, MAX_IDLE_CAPACITY};
 use crate::outbox::{Delivery, Origin};
 
 /// A lease, unique in its queue while it is out.
@@ -28,7 +28,8 @@ pub enum Outcome {
 
 #[derive(Debug)]
 struct Lease {
-    message: Message,
+    /// `None`: it lies in a segment, and would have to be read should it come back.
+    message: Option<Message>,
     seq: QueueSeq,
     consumer: Option<ConsumerId>,
 }
@@ -44,14 +45,45 @@ impl Leases {
     }
 
     #[inline]
-    pub fn grant(&mut self, entry: &Entry, consumer: Option<ConsumerId>) -> LeaseId {
+    pub fn grant(
+        &mut self,
+        message: Option<Message>,
+        seq: QueueSeq,
+        consumer: Option<ConsumerId>,
+    ) -> LeaseId {
         let lease = Lease {
-            message: entry.message.clone(),
-            seq: entry.seq,
+            message,
+            seq,
             consumer,
         };
         // A slab of 2³² leases would need more memory than any machine has.
         LeaseId(self.out.insert(lease) as u32)
+    }
+
+    /// Messages from a place on that are kept here, in order.
+    pub fn resident_from(&self, from: QueueSeq) -> Vec<(QueueSeq, &Message)> {
+        let mut found: Vec<_> = self
+            .out
+            .iter()
+            .filter(|(_, lease)| lease.seq >= from)
+            .filter_map(|(_, lease)| Some((lease.seq, lease.message.as_ref()?)))
+            .collect();
+        found.sort_unstable_by_key(|(seq, _)| *seq);
+        found
+    }
+
+    /// All places that are out, in order, and whether a persistent message is there.
+    pub fn places(&self) -> Vec<(QueueSeq, bool)> {
+        let mut places: Vec<_> = self
+            .out
+            .iter()
+            .map(|(_, lease)| {
+                let message = lease.message.as_ref();
+                (lease.seq, message.is_none_or(Message::is_persistent))
+            })
+            .collect();
+        places.sort_unstable_by_key(|(seq, _)| *seq);
+        places
     }
 
     fn end(&mut self, id: LeaseId) -> Option<Lease> {
@@ -74,12 +106,15 @@ impl State {
             if let Some(consumer) = lease.consumer {
                 self.consumers.release(consumer);
             }
-            if outcome == Outcome::Requeue {
-                returned.push(Entry {
+            match outcome {
+                Outcome::Requeue => returned.push(Entry {
                     message: lease.message,
                     seq: lease.seq,
                     redelivered: true,
-                });
+                }),
+                Outcome::Acknowledge | Outcome::Discard => {
+                    self.store.remove(lease.seq, lease.message.as_ref());
+                }
             }
         }
         if !returned.is_empty() {
@@ -96,7 +131,7 @@ impl State {
         for delivery in unsent {
             let seq = match delivery.origin {
                 Origin::Taken(seq) => seq,
-                Origin::Leased(id) => match self.leases.end(id) {
+                Origin::Leased(id) | Origin::SettledWhenSent(id) => match self.leases.end(id) {
                     Some(lease) => {
                         if let Some(consumer) = lease.consumer {
                             self.consumers.release(consumer);
@@ -108,7 +143,7 @@ impl State {
             };
             let (message, redelivered) = (delivery.message, delivery.redelivered);
             returned.push(Entry {
-                message,
+                message: Some(message),
                 seq,
                 redelivered,
             });

@@ -9,40 +9,43 @@ mod consumers;
 mod declare;
 mod delivery;
 mod leases;
+mod paging;
 mod ready;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use amqp::FieldTable;
 use parking_lot::{Mutex, MutexGuard};
-use store::Message;
+use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue};
 
 pub(crate) use arguments::{consumer_priority, unsupported};
 pub use consumers::{ConsumerId, ConsumerOptions};
 pub use declare::QueueOptions;
 pub use delivery::{Got, Wakes};
 pub use leases::{LeaseId, Outcome};
-pub use ready::QueueSeq;
+pub use store::QueueSeq;
 
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
 use consumers::Consumers;
 use leases::Leases;
-use ready::Ready;
+use ready::{Entry, Ready};
 
 /// At most this many messages are moved under one hold of the lock, where the work allows it.
 pub(crate) const MAX_PER_HOLD: usize = 128;
 
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+/// Bytes of a backlog's next messages that are kept in memory, at most.
+const MAX_WINDOW: usize = 2 * 1024 * 1024;
 
 /// A queue.
 #[derive(Debug)]
 pub struct Queue {
-    /// Unique while the node runs; the order in which several queues are locked.
+    /// Unique for ever; the order in which several queues are locked, and the number of its stream
+    /// in the log.
     pub id: u64,
     /// Its name.
     pub name: Arc<str>,
@@ -56,16 +59,24 @@ pub struct Queue {
     pub exclusive_owner: Option<ConnectionId>,
     /// As declared.
     pub arguments: FieldTable,
+    /// It is there again after a restart, with its persistent messages.
+    pub logged: bool,
+    /// It has had a consumer.
+    pub(crate) consumed: AtomicBool,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
     ready: Ready,
     leases: Leases,
     consumers: Consumers,
+    store: QueueStore,
     deleted: bool,
 }
+
+/// A position that the log must reach before what was done may be confirmed.
+pub type Logged = (Lsn, Durability);
 
 /// The messages of a queue that was closed.
 #[derive(Debug)]
@@ -77,7 +88,7 @@ pub(crate) struct Remains {
 impl Remains {
     /// How many were ready.
     pub fn ready(&self) -> usize {
-        self.ready.entries.len()
+        self.ready.len()
     }
 }
 
@@ -93,16 +104,56 @@ pub struct Counts {
 }
 
 impl Queue {
-    pub(crate) fn new(name: Arc<str>, vhost: Arc<str>, options: QueueOptions) -> Queue {
+    /// A queue with nothing in it.
+    pub(crate) fn new(
+        name: Arc<str>,
+        vhost: Arc<str>,
+        options: QueueOptions,
+        store: QueueStore,
+    ) -> Queue {
+        let recovered = RecoveredQueue {
+            store,
+            messages: Vec::new(),
+            next_seq: QueueSeq(0),
+        };
+        Queue::recovered(name, vhost, options, recovered)
+    }
+
+    /// A queue with what a restart has found.
+    pub(crate) fn recovered(
+        name: Arc<str>,
+        vhost: Arc<str>,
+        options: QueueOptions,
+        recovered: RecoveredQueue,
+    ) -> Queue {
+        let store = recovered.store;
+        let delivered = store.delivered();
+        let messages = recovered.messages.into_iter().map(|(seq, message)| Entry {
+            message: Some(message),
+            seq,
+            redelivered: seq < delivered,
+        });
+        let first = QueueSeq(0);
+        let paged = store.count_from(first);
+        let window = (store.budget() / 8).min(MAX_WINDOW);
+        let ready = Ready::recovered(paged, first, messages, recovered.next_seq, window);
         Queue {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: store.stream().0,
             name,
             vhost,
             durable: options.durable,
             auto_delete: options.auto_delete,
             exclusive_owner: options.exclusive,
             arguments: options.arguments,
-            state: Mutex::default(),
+            logged: store.is_logged(),
+            consumed: AtomicBool::new(false),
+            state: Mutex::new(State {
+                ready,
+                leases: Leases::default(),
+                consumers: Consumers::default(),
+                store,
+                deleted: false,
+            }),
         }
     }
 
@@ -120,9 +171,13 @@ impl Queue {
     }
 
     /// Appends messages in order, and hands out what consumers have credit for. A queue that was
-    /// deleted meanwhile drops them, as it would have a moment later.
-    pub fn publish(&self, messages: impl Iterator<Item = Message>) {
-        self.change(|state| state.append(messages));
+    /// deleted meanwhile drops them, as it would have a moment later. Returns what a confirm must
+    /// wait for, if anything.
+    pub fn publish(&self, messages: impl Iterator<Item = Message>) -> Option<Logged> {
+        self.change(|state| {
+            let lsn = state.append(messages, &mut Record::Own)?;
+            Some((lsn, state.store.durability()))
+        })
     }
 
     /// Settles leases: acknowledged, discarded, or put back where they were.
@@ -152,6 +207,7 @@ impl Queue {
         while state.dispatch(&mut wakes) {
             MutexGuard::bump(&mut state);
         }
+        state.settle_down();
         drop(state);
         wakes.wake();
         result
@@ -160,7 +216,7 @@ impl Queue {
     /// Drops all ready messages; returns how many.
     pub fn purge(&self) -> usize {
         // Freed after the lock is released: dropping millions of messages takes a while.
-        let dropped = std::mem::take(&mut self.state.lock().ready.entries);
+        let dropped = self.state.lock().purge();
         dropped.len()
     }
 
@@ -168,7 +224,7 @@ impl Queue {
     pub fn counts(&self) -> Counts {
         let state = self.state.lock();
         Counts {
-            ready: state.ready.entries.len(),
+            ready: state.ready.len(),
             unacked: state.leases.len(),
             consumers: state.consumers.len(),
         }
@@ -179,7 +235,7 @@ impl Queue {
     pub(crate) fn close(&self, if_unused: bool, if_empty: bool) -> Result<Remains, Error> {
         let mut state = self.state.lock();
         // Messages that are out do not count, and emptiness is looked at first: as in RabbitMQ.
-        if if_empty && !state.ready.entries.is_empty() {
+        if if_empty && !state.ready.is_empty() {
             return Err(Error::precondition(format!(
                 "{} not empty",
                 self.resource()
@@ -202,6 +258,11 @@ impl Queue {
         })
     }
 
+    /// Nothing of the queue is kept any more. After the log was told that it is gone.
+    pub(crate) fn release_store(&self) {
+        self.state.lock().store.close();
+    }
+
     /// True once the queue was deleted.
     pub fn is_deleted(&self) -> bool {
         self.state.lock().deleted
@@ -213,9 +274,49 @@ impl Queue {
 }
 
 impl State {
-    pub fn append(&mut self, messages: impl Iterator<Item = Message>) {
-        if !self.deleted {
-            self.ready.append(messages);
+    /// Adds messages; returns where in the log they are, if they are in a record of their own.
+    #[inline]
+    pub fn append(
+        &mut self,
+        messages: impl Iterator<Item = Message>,
+        record: &mut Record<'_>,
+    ) -> Option<Lsn> {
+        if self.deleted {
+            return None;
         }
+        let count = self.ready.append(messages);
+        self.store.append(self.ready.last(count), record)
+    }
+
+    /// Before the lock is released: what is gone is logged, and memory is looked at.
+    #[inline]
+    pub fn settle_down(&mut self) {
+        self.store.log_gone(&mut Record::Own);
+        self.store.log_delivered();
+        self.store.note_resident(self.ready.bytes());
+        if self.consumers.len() > 0 {
+            self.read_ahead();
+        }
+    }
+
+    /// A transaction has ended these; what is gone becomes part of its record.
+    pub fn settle_in(&mut self, leases: &[LeaseId], outcome: Outcome, record: &mut Record<'_>) {
+        self.settle(leases, outcome);
+        self.store.log_gone(record);
+    }
+
+    /// The transaction was logged at that position.
+    pub fn transaction_logged(&mut self, lsn: Lsn) {
+        self.store.transaction_logged(lsn);
+    }
+
+    fn purge(&mut self) -> Ready {
+        let dropped = self.ready.clear();
+        if !dropped.is_empty() {
+            let kept = self.leases.places();
+            self.store.purge(self.ready.next_seq(), &kept);
+            self.store.note_resident(0);
+        }
+        dropped
     }
 }

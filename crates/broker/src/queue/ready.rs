@@ -1,71 +1,351 @@
 //! Messages that wait for a consumer, in order of sequence numbers.
+//!
+//! ```text
+//! front: in memory │ paged: on disk only │ back: in memory
+//! ```
+//!
+//! A queue that is short has all of them in front. When it keeps too much in memory, what lies in
+//! segments already and is far from its turn is forgotten here: only counted, and read again when
+//! its turn comes. New messages then go to the back. Places in front are below those that are
+//! paged, and these are below those in the back.
 
 use std::collections::VecDeque;
 
-use store::Message;
-
-/// A message's place in its queue. Never reused; order in the queue is the order of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct QueueSeq(pub u64);
+use store::{Message, QueueSeq};
 
 /// One waiting message.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    pub message: Message,
+    /// `None`: it lies in a segment, and must be read first.
+    pub message: Option<Message>,
     pub seq: QueueSeq,
     /// It was out for delivery before.
     pub redelivered: bool,
 }
 
+impl Entry {
+    fn bytes(&self) -> usize {
+        self.message.as_ref().map_or(0, cost)
+    }
+}
+
+/// Memory that a waiting message takes.
+#[inline]
+fn cost(message: &Message) -> usize {
+    message.stored_len() + std::mem::size_of::<Entry>() + 16
+}
+
 /// An empty queue keeps room for this many messages; a backlog's worth is given back.
 pub(super) const MAX_IDLE_CAPACITY: usize = 16_384;
-
 #[derive(Debug, Default)]
 pub(super) struct Ready {
-    /// Sorted by `seq`.
-    pub entries: VecDeque<Entry>,
-    next_seq: u64,
+    /// Bytes of messages next in turn that stay in memory.
+    window: usize,
+    front: VecDeque<Entry>,
+    front_bytes: usize,
+    /// How many are on disk only, between front and back.
+    paged: usize,
+    /// Those are at this place or behind it.
+    paged_from: QueueSeq,
+    back: VecDeque<Entry>,
+    back_bytes: usize,
+    next_seq: QueueSeq,
+    /// Every place that was ever taken is below this: what is paged never is.
+    taken: QueueSeq,
+    /// A read from the segments is under way.
+    pub loading: bool,
 }
 
 impl Ready {
-    pub fn append(&mut self, messages: impl Iterator<Item = Message>) {
+    /// What a restart has found: so many in segments, from a place on, then these.
+    pub fn recovered(
+        paged: usize,
+        paged_from: QueueSeq,
+        messages: impl Iterator<Item = Entry>,
+        next_seq: QueueSeq,
+        window: usize,
+    ) -> Ready {
+        let mut ready = Ready {
+            window,
+            paged,
+            paged_from,
+            next_seq,
+            ..Ready::default()
+        };
+        messages.for_each(|entry| ready.push_back(entry));
+        ready
+    }
+
+    pub fn len(&self) -> usize {
+        self.front.len() + self.paged + self.back.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes in memory.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        self.front_bytes + self.back_bytes
+    }
+
+    /// The place that the next message gets.
+    #[inline]
+    pub fn next_seq(&self) -> QueueSeq {
+        self.next_seq
+    }
+
+    fn push_back(&mut self, entry: Entry) {
+        let bytes = entry.bytes();
+        if self.paged == 0 && self.back.is_empty() {
+            self.front_bytes += bytes;
+            self.front.push_back(entry);
+        } else {
+            self.back_bytes += bytes;
+            self.back.push_back(entry);
+        }
+    }
+
+    /// Adds new messages; returns how many there were.
+    #[inline]
+    pub fn append(&mut self, messages: impl Iterator<Item = Message>) -> usize {
+        let first = self.next_seq;
         for message in messages {
-            let seq = QueueSeq(self.next_seq);
-            self.next_seq += 1;
-            self.entries.push_back(Entry {
-                message,
+            let seq = self.next_seq;
+            self.next_seq = seq.next();
+            self.push_back(Entry {
+                message: Some(message),
                 seq,
                 redelivered: false,
             });
         }
+        (self.next_seq.0 - first.0) as usize
     }
 
-    /// Takes the first message.
+    /// The last `count` that were appended.
     #[inline]
-    pub fn pop(&mut self) -> Option<Entry> {
-        let entry = self.entries.pop_front();
-        if self.entries.is_empty() && self.entries.capacity() > MAX_IDLE_CAPACITY {
-            self.entries = VecDeque::new();
+    pub fn last(&self, count: usize) -> impl Iterator<Item = (QueueSeq, &Message)> + Clone {
+        let entries = if self.back.is_empty() {
+            &self.front
+        } else {
+            &self.back
+        };
+        let entries = entries.range(entries.len() - count..);
+        entries.filter_map(|entry| Some((entry.seq, entry.message.as_ref()?)))
+    }
+
+    /// Messages in front, in order, up to the first that has to be read.
+    #[inline]
+    pub fn at_hand(&mut self) -> impl Iterator<Item = &Message> {
+        if self.front.is_empty() && self.paged == 0 && !self.back.is_empty() {
+            std::mem::swap(&mut self.front, &mut self.back);
+            std::mem::swap(&mut self.front_bytes, &mut self.back_bytes);
         }
-        entry
+        self.front.iter().map_while(|entry| entry.message.as_ref())
+    }
+
+    /// True if the next message is in memory.
+    #[inline]
+    pub fn has_next(&mut self) -> bool {
+        self.at_hand().next().is_some()
+    }
+
+    /// Takes the next message, if it is in memory.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Message, QueueSeq, bool)> {
+        if !self.has_next() {
+            return None;
+        }
+        let entry = self.front.pop_front()?;
+        self.front_bytes -= entry.bytes();
+        self.taken = self.taken.max(entry.seq.next());
+        if self.front.is_empty() && self.front.capacity() > MAX_IDLE_CAPACITY {
+            self.front = VecDeque::new();
+        }
+        Some((entry.message?, entry.seq, entry.redelivered))
     }
 
     /// Puts messages back where they were. Costs what lies before the last of them, not the
     /// length of the queue.
     pub fn put_back(&mut self, mut returned: Vec<Entry>) {
+        self.front_bytes += returned.iter().map(Entry::bytes).sum::<usize>();
         returned.sort_unstable_by_key(|entry| entry.seq);
         let Some(last) = returned.last() else { return };
-        let before_last = self.entries.partition_point(|entry| entry.seq < last.seq);
-        let mut overtaken: Vec<Entry> = self.entries.drain(..before_last).collect();
+        let before_last = self.front.partition_point(|entry| entry.seq < last.seq);
+        let mut overtaken: Vec<Entry> = self.front.drain(..before_last).collect();
         // Merge from the back, so that each entry is pushed to the front once.
         while let Some(entry) = returned.pop() {
             while let Some(other) = overtaken.pop_if(|other| other.seq > entry.seq) {
-                self.entries.push_front(other);
+                self.front.push_front(other);
             }
-            self.entries.push_front(entry);
+            self.front.push_front(entry);
         }
         while let Some(entry) = overtaken.pop() {
-            self.entries.push_front(entry);
+            self.front.push_front(entry);
         }
+    }
+
+    /// From where on to read, if it is time to: little is at hand, and more is on disk.
+    pub fn wants_load(&self) -> Option<QueueSeq> {
+        if self.loading {
+            return None;
+        }
+        self.next_load()
+    }
+
+    /// From where on to read, whether a read is under way or not: one too many does no harm.
+    pub fn next_load(&self) -> Option<QueueSeq> {
+        if let Some(first) = self.front.front()
+            && first.message.is_none()
+        {
+            return Some(first.seq);
+        }
+        (self.paged > 0 && self.front_bytes <= self.window / 2).then_some(self.paged_from)
+    }
+
+    /// Takes in what was read; `end` is the place behind it, `lost` could not be read. `is_live`
+    /// says what is still waiting in segments.
+    pub fn loaded(
+        &mut self,
+        messages: Vec<(QueueSeq, Message)>,
+        end: QueueSeq,
+        lost: usize,
+        delivered: QueueSeq,
+        mut is_live: impl FnMut(QueueSeq) -> bool,
+    ) {
+        for (seq, message) in messages {
+            if self.paged > 0 && seq >= self.paged_from {
+                if is_live(seq) {
+                    self.paged -= 1;
+                    self.front_bytes += cost(&message);
+                    self.front.push_back(Entry {
+                        message: Some(message),
+                        seq,
+                        redelivered: seq < delivered,
+                    });
+                }
+            } else if let Ok(at) = self.front.binary_search_by_key(&seq, |entry| entry.seq)
+                && let Some(entry @ Entry { message: None, .. }) = self.front.get_mut(at)
+            {
+                self.front_bytes += cost(&message);
+                entry.message = Some(message);
+            }
+        }
+        if self.paged > 0 && end > self.paged_from {
+            self.paged_from = end;
+            self.paged -= lost.min(self.paged);
+        }
+        // Whatever was to be found up to there has been found.
+        while self
+            .front
+            .front()
+            .is_some_and(|entry| entry.message.is_none() && entry.seq < end)
+        {
+            self.front.pop_front();
+        }
+    }
+
+    /// Nothing is left in the segments from there on: what was counted was lost.
+    pub fn none_to_load(&mut self, from: QueueSeq) {
+        if self.paged > 0 && from >= self.paged_from {
+            tracing::error!(messages = self.paged, "messages are missing in segments");
+            self.paged = 0;
+        }
+        if self
+            .front
+            .front()
+            .is_some_and(|entry| entry.message.is_none())
+        {
+            tracing::error!(place = from.0, "a message is missing in its segment");
+            self.front.pop_front();
+        }
+    }
+
+    /// Messages from a place on that are in memory, in order.
+    pub fn resident_from(&self, from: QueueSeq) -> impl Iterator<Item = (QueueSeq, &Message)> {
+        let in_order = |entries: &'_ VecDeque<Entry>| entries.partition_point(|e| e.seq < from);
+        let front = self.front.range(in_order(&self.front)..);
+        let back = self.back.range(in_order(&self.back)..);
+        front
+            .chain(back)
+            .filter_map(|entry| Some((entry.seq, entry.message.as_ref()?)))
+    }
+
+    /// Forgets messages that lie in segments (`flushed`) and are not among the next. Those that
+    /// were never taken are only counted from now on. Returns what is to be dropped where no lock
+    /// is held.
+    pub fn evict(&mut self, flushed: QueueSeq) -> Vec<Message> {
+        let mut dropped = Vec::new();
+        if self.paged == 0 && self.back.is_empty() {
+            self.split();
+        }
+        self.forget_bodies(flushed, &mut dropped);
+        let count = self.back.partition_point(|entry| entry.seq < flushed);
+        if count == 0 {
+            return dropped;
+        }
+        if self.paged == 0
+            && let Some(first) = self.back.front()
+        {
+            self.paged_from = first.seq;
+        }
+        self.paged += count;
+        for entry in self.back.drain(..count) {
+            self.back_bytes -= entry.bytes();
+            dropped.extend(entry.message);
+        }
+        dropped
+    }
+
+    /// Where the window ends, the back begins; what came back from consumers stays in front.
+    fn split(&mut self) {
+        let returned = self.front.partition_point(|entry| entry.seq < self.taken);
+        let at = self.window_end().max(returned);
+        if at < self.front.len() {
+            let bytes: usize = self.front.range(..at).map(Entry::bytes).sum();
+            self.back = self.front.split_off(at);
+            self.back_bytes = self.front_bytes - bytes;
+            self.front_bytes = bytes;
+        }
+    }
+
+    /// How many entries in front are next in turn.
+    fn window_end(&self) -> usize {
+        let mut bytes = 0;
+        let within = self.front.iter().take_while(|entry| {
+            bytes += entry.bytes();
+            bytes <= self.window
+        });
+        within.count()
+    }
+
+    /// Those in front that came back from consumers keep their places, but not their bodies.
+    fn forget_bodies(&mut self, flushed: QueueSeq, dropped: &mut Vec<Message>) {
+        if self.front_bytes <= 2 * self.window {
+            return;
+        }
+        let at = self.window_end();
+        let limit = flushed.min(self.taken);
+        for entry in self.front.range_mut(at..) {
+            if entry.seq < limit
+                && let Some(message) = entry.message.take()
+            {
+                self.front_bytes -= cost(&message);
+                dropped.push(message);
+            }
+        }
+    }
+
+    /// Drops everything. What is returned is to be dropped where no lock is held.
+    pub fn clear(&mut self) -> Ready {
+        let empty = Ready {
+            window: self.window,
+            next_seq: self.next_seq,
+            taken: self.taken,
+            loading: self.loading,
+            ..Ready::default()
+        };
+        std::mem::replace(self, empty)
     }
 }

@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use store::MessageHead;
+use store::{MessageHead, Resident as _, Store};
 
 use super::*;
 use crate::outbox::{ConsumerHandle, Origin, Outbox, Outgoing};
 use crate::prefetch::ChannelPrefetch;
+use crate::test_support;
 
 fn message(number: u64) -> Message {
     let head = MessageHead {
         exchange: b"",
         routing_key: b"q",
         properties: &[0, 0],
-        persistent: false,
+        persistent: number % 3 != 0,
         priority: 0,
     };
     Message::new(&head, &number.to_be_bytes())
@@ -25,8 +26,35 @@ fn number(message: &Message) -> u64 {
     u64::from_be_bytes(message.body().try_into().expect("eight bytes"))
 }
 
-fn queue() -> Arc<Queue> {
-    Arc::new(Queue::new("q".into(), "/".into(), QueueOptions::default()))
+/// A queue and its store.
+struct Stored {
+    queue: Arc<Queue>,
+    store: Arc<Store>,
+}
+
+impl Stored {
+    fn new(store: Arc<Store>) -> Self {
+        let queue = test_support::queue(&store, "q");
+        Stored { queue, store }
+    }
+
+    fn take(&self, no_ack: bool) -> Option<Got> {
+        self.queue
+            .get(&self.store, no_ack)
+            .expect("the disk is sound")
+    }
+}
+
+impl std::ops::Deref for Stored {
+    type Target = Arc<Queue>;
+
+    fn deref(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+}
+
+fn queue() -> Stored {
+    Stored::new(test_support::store())
 }
 
 /// One connection with one channel, as the queue sees it.
@@ -82,7 +110,7 @@ impl Client {
 fn lease(delivery: &Delivery) -> LeaseId {
     match delivery.origin {
         Origin::Leased(lease) => lease,
-        Origin::Taken(_) => panic!("a delivery without lease"),
+        Origin::Taken(_) | Origin::SettledWhenSent(_) => panic!("a delivery without lease"),
     }
 }
 
@@ -129,7 +157,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// The queue, its one client, and what the model says of them.
 struct World {
-    queue: Arc<Queue>,
+    queue: Stored,
     client: Client,
     consumers: BTreeMap<u32, ConsumerId>,
     next_number: u64,
@@ -148,9 +176,9 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(memory: usize) -> Self {
         World {
-            queue: queue(),
+            queue: Stored::new(test_support::store_with_memory(memory)),
             client: Client::default(),
             consumers: BTreeMap::new(),
             next_number: 0,
@@ -198,7 +226,7 @@ impl World {
     }
 
     fn get(&mut self, no_ack: bool) {
-        let got = self.queue.get(no_ack);
+        let got = self.queue.take(no_ack);
         let Some(got) = got else {
             assert_eq!(self.queue.counts().ready, 0);
             return;
@@ -345,7 +373,7 @@ impl World {
         }
         let leases: Vec<LeaseId> = self.held.values().map(|(lease, _)| *lease).collect();
         self.queue.settle(&leases, Outcome::Requeue);
-        let rest: Vec<u64> = std::iter::from_fn(|| self.queue.get(true))
+        let rest: Vec<u64> = std::iter::from_fn(|| self.queue.take(true))
             .map(|got| number(&got.message))
             .collect();
         assert_eq!(rest, self.alive.into_iter().collect::<Vec<_>>());
@@ -357,9 +385,27 @@ proptest! {
 
     #[test]
     fn behaves_as_the_model(steps in prop::collection::vec(step(), 0..60)) {
-        let mut world = World::new();
+        let mut world = World::new(usize::MAX / 8);
         for step in steps {
             world.step(step);
+            world.check();
+        }
+        world.finish();
+    }
+
+    /// So little memory that most messages lie in segments, most of the time.
+    #[test]
+    fn behaves_as_the_model_with_messages_in_segments(
+        memory in 1_usize..6_000,
+        steps in prop::collection::vec(step(), 0..60),
+    ) {
+        let mut world = World::new(memory);
+        for step in steps {
+            world.step(step);
+            for _ in 0..3 {
+                // Writes what is too much, then reads what is wanted.
+                world.queue.store.run_once();
+            }
             world.check();
         }
         world.finish();
@@ -451,12 +497,12 @@ fn returned_messages_find_their_places_among_the_ready() {
     let queue = queue();
     queue.publish((0..10).map(message));
     let leases: Vec<LeaseId> = (0..6)
-        .filter_map(|_| queue.get(false))
+        .filter_map(|_| queue.take(false))
         .filter_map(|got| got.lease)
         .collect();
     queue.settle(&[leases[4], leases[1]], Outcome::Requeue);
     queue.settle(&[leases[3]], Outcome::Requeue);
-    let order: Vec<u64> = std::iter::from_fn(|| queue.get(true))
+    let order: Vec<u64> = std::iter::from_fn(|| queue.take(true))
         .map(|got| number(&got.message))
         .collect();
     assert_eq!(order, [1, 3, 4, 6, 7, 8, 9]);
@@ -509,4 +555,27 @@ fn consumers_that_share_an_outbox_take_turns_after_it_was_full() {
         received.iter().all(|count| (3_900..4_100).contains(count)),
         "{received:?}"
     );
+}
+
+#[test]
+fn backlog_beyond_the_budget_leaves_memory_and_comes_back_in_order() {
+    const BUDGET: usize = 20_000;
+    let queue = Stored::new(test_support::store_with_memory(BUDGET));
+    for start in (0..5_000).step_by(100) {
+        queue.publish((start..start + 100).map(message));
+        queue.store.run_once();
+    }
+    assert!(queue.resident_bytes() <= BUDGET);
+    assert_eq!(queue.counts().ready, 5_000);
+    // Those that come back from a consumer are in front again, wherever they lie.
+    let leases: Vec<LeaseId> = (0..300)
+        .filter_map(|_| queue.take(false))
+        .filter_map(|got| got.lease)
+        .collect();
+    queue.settle(&leases[100..], Outcome::Requeue);
+    queue.settle(&leases[..100], Outcome::Acknowledge);
+    let order: Vec<u64> = std::iter::from_fn(|| queue.take(true))
+        .map(|got| number(&got.message))
+        .collect();
+    assert_eq!(order, (100..5_000).collect::<Vec<_>>());
 }

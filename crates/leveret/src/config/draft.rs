@@ -6,6 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use store::Durability;
+
 use super::environment::Environment;
 use super::error::{Origin, Report};
 use super::option::{BuiltIn, Entry};
@@ -36,6 +38,10 @@ pub(super) struct Draft {
     pub(super) memory: Limit,
     pub(super) disk: Limit,
     pub(super) data_dir: PathBuf,
+    pub(super) durability: Durability,
+    pub(super) queue_memory: u64,
+    pub(super) log_size: u64,
+    pub(super) log_file_size: u64,
     pub(super) node_name: Option<String>,
     pub(super) cluster_name: Option<String>,
     pub(super) worker_threads: Option<NonZeroUsize>,
@@ -120,6 +126,10 @@ impl Draft {
             memory: Limit::default(),
             disk: Limit::default(),
             data_dir: PathBuf::new(),
+            durability: Durability::Fsync,
+            queue_memory: 0,
+            log_size: 0,
+            log_file_size: 0,
             node_name: None,
             cluster_name: None,
             worker_threads: None,
@@ -170,6 +180,10 @@ impl Draft {
             vm_memory_high_watermark: self.memory.settle("vm_memory_high_watermark", report),
             disk_free_limit: self.disk.settle("disk_free_limit", report),
             data_dir: self.data_dir,
+            durability: self.durability,
+            queue_memory: self.queue_memory,
+            log_size: self.log_size,
+            log_file_size: self.log_file_size,
             cluster_name: self.cluster_name.unwrap_or_else(|| node_name.clone()),
             node_name,
             worker_threads: self.worker_threads.unwrap_or(environment.cores),

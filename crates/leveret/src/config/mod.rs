@@ -28,6 +28,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use store::Durability;
+
 pub use environment::Environment;
 pub use error::{ConfigError, Warning};
 pub use locate::DEFAULT_CONFIG_FILE;
@@ -95,6 +97,14 @@ pub struct Config {
 
     /// Where messages and definitions are kept. Relative to the working directory.
     pub data_dir: PathBuf,
+    /// What confirms of persistent messages wait for.
+    pub durability: Durability,
+    /// Bytes of memory for the waiting messages of one queue.
+    pub queue_memory: u64,
+    /// Bytes of log above which messages move to files of their queues.
+    pub log_size: u64,
+    /// Bytes of one file of the log.
+    pub log_file_size: u64,
     /// Name of this node, in the form `name@host`.
     pub node_name: String,
     /// Name of the cluster; the node's name where none is given.

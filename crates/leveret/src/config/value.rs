@@ -4,6 +4,8 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
+use store::Durability;
+
 use super::{LogFormat, LogLevel};
 
 /// A whole number in decimal digits.
@@ -124,6 +126,11 @@ pub(super) fn log_level(text: &str) -> Option<LogLevel> {
         "none" => Some(LogLevel::None),
         _ => None,
     }
+}
+
+/// What a confirm waits for.
+pub(super) fn durability(text: &str) -> Option<Durability> {
+    Durability::from_name(text)
 }
 
 /// The form of a log line.

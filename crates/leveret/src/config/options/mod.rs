@@ -12,6 +12,7 @@ mod network;
 mod node;
 mod protocol;
 mod resources;
+mod storage;
 
 use super::option::ConfigOption;
 
@@ -28,6 +29,7 @@ pub(super) const SECTIONS: &[Section] = &[
     access::SECTION,
     protocol::SECTION,
     resources::SECTION,
+    storage::SECTION,
     node::SECTION,
     logging::SECTION,
 ];

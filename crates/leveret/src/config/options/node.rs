@@ -1,9 +1,8 @@
-//! Options of the node itself: its data, its name, its threads.
+//! Options of the node itself: its name, its threads.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
-use super::super::option::{BuiltIn, ConfigOption, option, store, with_built_in};
+use super::super::option::{BuiltIn, ConfigOption, store, with_built_in};
 use super::super::value;
 use super::Section;
 
@@ -14,17 +13,6 @@ pub(super) const SECTION: Section = Section {
 };
 
 const OPTIONS: &[ConfigOption] = &[
-    option("leveret.data_dir", "./leveret-data")
-        .values("a path")
-        .meaning("Where messages and definitions are kept.")
-        .variable("LEVERET_DATA_DIR")
-        .flag("--data-dir")
-        .set(|draft, entry| {
-            store(
-                &mut draft.data_dir,
-                value::filled(entry.value).map(PathBuf::from),
-            )
-        }),
     with_built_in(
         "leveret.node_name",
         BuiltIn::Described("`leveret@` and the host's name"),

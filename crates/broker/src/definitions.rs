@@ -1,0 +1,310 @@
+//! Definitions as the store keeps them: what each key and value says.
+//!
+//! ```text
+//! vhost       v │ name                            {}
+//! user        u │ name                            password hash, tags
+//! permission  p │ user │ vhost                    configure, write, read
+//! exchange    x │ vhost │ name                    type, flags, arguments
+//! queue       q │ vhost │ name                    stream, flags, arguments
+//! binding     b │ vhost │ source │ kind │ destination │ routing key │ arguments    {}
+//! ```
+//!
+//! Parts of a key follow each other behind their lengths as u16, big-endian, so that keys sort by
+//! kind, then by vhost. Values are field tables in the encoding of AMQP 0-9-1; an unknown entry is
+//! left alone. Other kinds of keys are kept as they are.
+
+use std::sync::Arc;
+
+use amqp::{FieldTable, FieldValue, Table};
+use store::{DefinitionMap, StreamId};
+
+use crate::access::{PasswordHash, Permissions, User};
+use crate::binding::{BindingKey, DestinationKey};
+use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
+use crate::queue::{Queue, QueueOptions};
+
+const VHOST: u8 = b'v';
+const USER: u8 = b'u';
+const PERMISSION: u8 = b'p';
+const EXCHANGE: u8 = b'x';
+const QUEUE: u8 = b'q';
+const BINDING: u8 = b'b';
+
+/// A definition does not say what its kind must say.
+#[derive(Debug, thiserror::Error)]
+#[error("the definition {key:?} makes no sense")]
+pub struct BadDefinition {
+    key: String,
+}
+
+fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = vec![kind];
+    for part in parts {
+        // Names and keys come from short strings; arguments from frames are longer, and last.
+        key.extend((part.len() as u16).to_be_bytes());
+        key.extend(*part);
+    }
+    key
+}
+
+fn parts(key: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut rest = key.get(1..)?;
+    let mut parts = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let (part, after) = after.split_at_checked(u16::from_be_bytes(*length).into())?;
+        parts.push(part);
+        rest = after;
+    }
+    rest.is_empty().then_some(parts)
+}
+
+pub(crate) fn vhost_key(name: &str) -> Vec<u8> {
+    key(VHOST, &[name.as_bytes()])
+}
+
+pub(crate) fn user_key(name: &str) -> Vec<u8> {
+    key(USER, &[name.as_bytes()])
+}
+
+pub(crate) fn permission_key(user: &str, vhost: &str) -> Vec<u8> {
+    key(PERMISSION, &[user.as_bytes(), vhost.as_bytes()])
+}
+
+pub(crate) fn exchange_key(vhost: &str, name: &str) -> Vec<u8> {
+    key(EXCHANGE, &[vhost.as_bytes(), name.as_bytes()])
+}
+
+pub(crate) fn queue_key(vhost: &str, name: &str) -> Vec<u8> {
+    key(QUEUE, &[vhost.as_bytes(), name.as_bytes()])
+}
+
+pub(crate) fn binding_key(vhost: &str, binding: &BindingKey) -> Vec<u8> {
+    let (kind, destination) = match &binding.destination {
+        DestinationKey::Queue(name) => (b"q", name),
+        DestinationKey::Exchange(name) => (b"e", name),
+    };
+    let mut key = key(
+        BINDING,
+        &[
+            vhost.as_bytes(),
+            binding.source.as_bytes(),
+            kind,
+            destination.as_bytes(),
+            &binding.routing_key,
+        ],
+    );
+    // Arguments may be longer than a part.
+    key.extend(binding.arguments.iter());
+    key
+}
+
+pub(crate) fn user_value(user: &User) -> Vec<u8> {
+    let tags = user.tags.iter().map(|tag| FieldValue::from(tag.as_str()));
+    FieldTable::new()
+        .with("password_hash", &*user.password.to_base64())
+        .with("tags", FieldValue::Array(tags.collect()))
+        .encode()
+}
+
+pub(crate) fn permission_value(permissions: &Permissions) -> Vec<u8> {
+    let [configure, write, read] = permissions.patterns();
+    FieldTable::new()
+        .with("configure", configure)
+        .with("write", write)
+        .with("read", read)
+        .encode()
+}
+
+pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
+    FieldTable::new()
+        .with("type", &*exchange.kind.to_string())
+        .with("auto_delete", exchange.auto_delete)
+        .with("internal", exchange.internal)
+        .with("arguments", FieldValue::Bytes(exchange.arguments.encode()))
+        .encode()
+}
+
+/// `consumed`: it has had a consumer, so that an auto-delete queue goes when there is none.
+pub(crate) fn queue_value(queue: &Queue, consumed: bool) -> Vec<u8> {
+    FieldTable::new()
+        .with("stream", queue.id as i64)
+        .with("auto_delete", queue.auto_delete)
+        .with("consumed", consumed)
+        .with("arguments", FieldValue::Bytes(queue.arguments.encode()))
+        .encode()
+}
+
+/// A queue that is to be there again.
+pub(crate) struct QueueDefinition {
+    pub vhost: Arc<str>,
+    pub name: Arc<str>,
+    pub stream: StreamId,
+    pub consumed: bool,
+    pub options: QueueOptions,
+}
+
+/// A binding that is to be there again.
+pub(crate) struct BindingDefinition {
+    pub vhost: Arc<str>,
+    pub source: Arc<str>,
+    pub destination: DestinationKey,
+    pub routing_key: Box<[u8]>,
+    pub arguments: FieldTable,
+}
+
+impl BindingDefinition {
+    /// The key that it was found under.
+    pub fn key(&self) -> Vec<u8> {
+        let key = BindingKey {
+            source: self.source.clone(),
+            destination: self.destination.clone(),
+            routing_key: self.routing_key.clone(),
+            arguments: self.arguments.encode().into(),
+        };
+        binding_key(&self.vhost, &key)
+    }
+}
+
+/// Everything that was defined.
+#[derive(Default)]
+pub(crate) struct Definitions {
+    pub vhosts: Vec<Arc<str>>,
+    pub users: Vec<User>,
+    pub exchanges: Vec<(Arc<str>, Arc<str>, ExchangeOptions)>,
+    pub queues: Vec<QueueDefinition>,
+    pub bindings: Vec<BindingDefinition>,
+}
+
+impl Definitions {
+    pub fn read(map: &DefinitionMap) -> Result<Definitions, BadDefinition> {
+        let mut definitions = Definitions::default();
+        let mut permissions = Vec::new();
+        for (key, value) in map {
+            let read = definitions.read_one(key, value, &mut permissions);
+            read.ok_or_else(|| BadDefinition {
+                key: String::from_utf8_lossy(key).into_owned(),
+            })?;
+        }
+        for (user, vhost, granted) in permissions {
+            if let Some(user) = definitions
+                .users
+                .iter_mut()
+                .find(|known| *known.name == *user)
+            {
+                user.permissions.insert(vhost, Arc::new(granted));
+            }
+        }
+        Ok(definitions)
+    }
+
+    fn read_one(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        permissions: &mut Vec<(Arc<str>, Arc<str>, Permissions)>,
+    ) -> Option<()> {
+        let kind = *key.first()?;
+        if kind == BINDING {
+            return self.read_binding(key);
+        }
+        let names = parts(key)?
+            .into_iter()
+            .map(|part| std::str::from_utf8(part).ok().map(Arc::from))
+            .collect::<Option<Vec<Arc<str>>>>()?;
+        let value = Value(Table::from_wire(value).to_owned().ok()?);
+        match (kind, &names[..]) {
+            (VHOST, [name]) => self.vhosts.push(name.clone()),
+            (USER, [name]) => self.users.push(User {
+                name: name.clone(),
+                password: PasswordHash::from_base64(value.text("password_hash")?)?,
+                tags: value.tags(),
+                permissions: Default::default(),
+            }),
+            (PERMISSION, [user, vhost]) => {
+                let pattern = |name| value.text(name);
+                let granted =
+                    Permissions::new(pattern("configure")?, pattern("write")?, pattern("read")?);
+                permissions.push((user.clone(), vhost.clone(), granted.ok()?));
+            }
+            (EXCHANGE, [vhost, name]) => {
+                let options = ExchangeOptions {
+                    kind: ExchangeKind::from_name(value.text("type")?)?,
+                    durable: true,
+                    auto_delete: value.flag("auto_delete"),
+                    internal: value.flag("internal"),
+                    arguments: value.arguments()?,
+                };
+                self.exchanges.push((vhost.clone(), name.clone(), options));
+            }
+            (QUEUE, [vhost, name]) => self.queues.push(QueueDefinition {
+                vhost: vhost.clone(),
+                name: name.clone(),
+                stream: StreamId(value.0.get("stream")?.as_i64()? as u64),
+                consumed: value.flag("consumed"),
+                options: QueueOptions {
+                    durable: true,
+                    auto_delete: value.flag("auto_delete"),
+                    exclusive: None,
+                    arguments: value.arguments()?,
+                },
+            }),
+            (VHOST | USER | PERMISSION | EXCHANGE | QUEUE, _) => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn read_binding(&mut self, key: &[u8]) -> Option<()> {
+        let mut rest = key.get(1..)?;
+        let mut next = || {
+            let (length, after) = rest.split_first_chunk()?;
+            let (part, after) = after.split_at_checked(u16::from_be_bytes(*length).into())?;
+            rest = after;
+            Some(part)
+        };
+        let mut name = || -> Option<Arc<str>> { Some(std::str::from_utf8(next()?).ok()?.into()) };
+        let (vhost, source) = (name()?, name()?);
+        let destination = match &*name()? {
+            "q" => DestinationKey::Queue(name()?),
+            "e" => DestinationKey::Exchange(name()?),
+            _ => return None,
+        };
+        let routing_key = next()?.into();
+        self.bindings.push(BindingDefinition {
+            vhost,
+            source,
+            destination,
+            routing_key,
+            arguments: Table::from_wire(rest).to_owned().ok()?,
+        });
+        Some(())
+    }
+}
+
+struct Value(FieldTable);
+
+impl Value {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.get(name) == Some(&FieldValue::Bool(true))
+    }
+
+    fn tags(&self) -> Vec<String> {
+        let Some(FieldValue::Array(tags)) = self.0.get("tags") else {
+            return Vec::new();
+        };
+        tags.iter()
+            .filter_map(|tag| tag.as_str().map(str::to_owned))
+            .collect()
+    }
+
+    fn arguments(&self) -> Option<FieldTable> {
+        match self.0.get("arguments") {
+            Some(FieldValue::Bytes(encoded)) => Table::from_wire(encoded).to_owned().ok(),
+            _ => None,
+        }
+    }
+}

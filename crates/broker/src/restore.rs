@@ -1,0 +1,107 @@
+//! After a restart: vhosts, users, exchanges, queues and bindings as they were defined, queues
+//! with the messages that the store has found.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ahash::{HashMap, HashMapExt};
+use store::{DefinitionChange, Recovered, StreamId};
+
+use crate::binding::{Binding, Destination, DestinationKey};
+use crate::broker::Broker;
+use crate::definitions::{self, BindingDefinition, Definitions, QueueDefinition};
+use crate::exchange::Exchange;
+use crate::vhost::VHost;
+
+impl Broker {
+    pub(crate) fn restore(&self, found: Definitions, recovered: &mut Recovered) {
+        {
+            let mut vhosts = self.vhosts.write();
+            for name in found.vhosts {
+                vhosts.insert(name.clone(), self.make_vhost(name));
+            }
+        }
+        found
+            .users
+            .into_iter()
+            .for_each(|user| self.users.insert(user));
+        for (vhost, name, options) in found.exchanges {
+            if let Some(vhost) = self.vhost(&vhost) {
+                vhost.restore(|topology| topology.insert_exchange(Exchange::new(name, options)));
+            }
+        }
+        // Those whose last consumer went with the process go as well.
+        let (gone, queues): (Vec<_>, Vec<_>) = found
+            .queues
+            .into_iter()
+            .partition(|queue| queue.options.auto_delete && queue.consumed);
+        for queue in queues {
+            self.restore_queue(queue, recovered);
+        }
+        let mut bindings: HashMap<Arc<str>, Vec<BindingDefinition>> = HashMap::new();
+        for binding in found.bindings {
+            bindings
+                .entry(binding.vhost.clone())
+                .or_default()
+                .push(binding);
+        }
+        for (vhost, bindings) in bindings {
+            if let Some(vhost) = self.vhost(&vhost) {
+                vhost.restore_bindings(bindings);
+            }
+        }
+        self.forget_queues(&gone);
+    }
+
+    fn restore_queue(&self, queue: QueueDefinition, recovered: &mut Recovered) {
+        let Some(vhost) = self.vhost(&queue.vhost) else {
+            return;
+        };
+        let durability = queue.options.durability().unwrap_or(vhost.durability);
+        let recovered = recovered.claim(&self.store, queue.stream, durability);
+        let remade = vhost.remake_queue(queue.name, queue.options, recovered);
+        remade.consumed.store(queue.consumed, Ordering::Relaxed);
+        vhost.restore(|topology| topology.insert_queue(remade));
+    }
+
+    fn forget_queues(&self, gone: &[QueueDefinition]) {
+        let mut change = DefinitionChange::default();
+        for queue in gone {
+            change.undefine(&definitions::queue_key(&queue.vhost, &queue.name));
+            change.forget(StreamId(queue.stream.0));
+        }
+        self.store.define(change);
+    }
+}
+
+impl VHost {
+    /// Bindings both of whose ends are there; others belong to queues that have gone.
+    fn restore_bindings(&self, bindings: Vec<BindingDefinition>) {
+        let mut orphans = DefinitionChange::default();
+        self.restore(|topology| {
+            for found in bindings {
+                let destination = match &found.destination {
+                    DestinationKey::Queue(name) => {
+                        topology.queues.get(name).cloned().map(Destination::Queue)
+                    }
+                    DestinationKey::Exchange(name) => topology
+                        .exchanges
+                        .contains_key(name)
+                        .then(|| Destination::Exchange(name.clone())),
+                };
+                match destination {
+                    Some(destination) if topology.exchanges.contains_key(&found.source) => {
+                        topology.bind(Binding {
+                            source: found.source,
+                            destination,
+                            routing_key: found.routing_key,
+                            arguments: found.arguments,
+                        });
+                    }
+                    _ => orphans.undefine(&found.key()),
+                }
+            }
+        });
+        self.store.define(orphans);
+    }
+}

@@ -1,0 +1,91 @@
+//! Reading a queue's backlog back from its segments.
+
+use std::path::Path;
+
+use wal::{AlignedBuffer, Disk, Open, StreamId};
+
+use crate::error::Error;
+use crate::message::Message;
+use crate::segment::{Chunk, Contents, Unreadable, path};
+use crate::seq::QueueSeq;
+
+/// Chunks that are to be read.
+#[derive(Debug)]
+pub struct Load {
+    pub(crate) stream: StreamId,
+    /// Messages from here on are wanted.
+    pub from: QueueSeq,
+    /// The place behind the last chunk.
+    pub end: QueueSeq,
+    pub(crate) chunks: Vec<Chunk>,
+}
+
+/// Messages that were read, in order; some may have gone meanwhile.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Everything up to here was read.
+    pub end: QueueSeq,
+    /// The messages.
+    pub messages: Vec<(QueueSeq, Message)>,
+    /// Live messages, when the reading began, in chunks that cannot be read.
+    pub lost: u64,
+}
+
+impl Load {
+    /// Reads and checks the chunks. One that is damaged is left out, said in the log, and left
+    /// where it is.
+    pub(crate) fn read(
+        self,
+        disk: &dyn Disk,
+        queues: &Path,
+        buffer: &mut AlignedBuffer,
+    ) -> Result<Loaded, Error> {
+        let mut loaded = Loaded {
+            end: self.end,
+            messages: Vec::new(),
+            lost: 0,
+        };
+        for run in self
+            .chunks
+            .chunk_by(|a, b| a.place.segment == b.place.segment)
+        {
+            let path = path(queues, self.stream, run[0].place.segment);
+            let file = disk
+                .open(&path, Open::Read)
+                .map_err(Error::disk("open", &path))?;
+            for chunk in run {
+                buffer.resize(chunk.place.size as usize);
+                file.read(buffer.as_mut_slice(), chunk.place.offset)
+                    .map_err(Error::disk("read", &path))?;
+                let before = loaded.messages.len();
+                if let Err(error) = parse(chunk, buffer.as_slice(), &mut loaded.messages) {
+                    loaded.messages.truncate(before);
+                    loaded.lost += u64::from(chunk.live);
+                    tracing::error!(
+                        path = %path.display(), offset = chunk.place.offset, messages = chunk.live,
+                        %error, "messages cannot be read: they are skipped, and left in the file"
+                    );
+                }
+            }
+        }
+        let from = self.from;
+        loaded.messages.retain(|(seq, _)| *seq >= from);
+        Ok(loaded)
+    }
+}
+
+fn parse(
+    chunk: &Chunk,
+    bytes: &[u8],
+    messages: &mut Vec<(QueueSeq, Message)>,
+) -> Result<(), Unreadable> {
+    let (_, contents) = Contents::verify(bytes, chunk.place.segment)?;
+    for message in contents.0 {
+        let (seq, stored) = message?;
+        if chunk.is_live(seq) {
+            let message = Message::from_stored(stored).ok_or(Unreadable::Malformed)?;
+            messages.push((seq, message));
+        }
+    }
+    Ok(())
+}

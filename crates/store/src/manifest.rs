@@ -1,0 +1,344 @@
+//! The manifest: everything that the log says up to a position, so that the log before it is not
+//! needed any more.
+//!
+//! ```text
+//! file   magic 8 │ version u16 │ zero u16 │ crc u32 │ number u64 │ length u64 │ body
+//! body   start LSN u64 │ next stream u64
+//!        count u32 │ count × (length u32 │ key │ length u32 │ value)         definitions
+//!        count u32 │ count × queue
+//! queue  stream u64 │ flushed u64 │ delivered u64 │ next place u64 │ next segment u64
+//!        count u32 │ count × chunk
+//! chunk  segment varint │ block varint │ blocks varint │ first place varint │ span varint
+//!        │ live varint │ map u8 │ if map = 1: ⌈span/64⌉ × u64
+//! ```
+//!
+//! There are two files, written in turn and in place: whatever happens to one that is being
+//! written, the other is whole, and a full disk cannot stop what makes room on it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wal::{AlignedBuffer, BLOCK, Disk, Lsn, Open, StreamId};
+
+use crate::bytes::{Cursor, Malformed, varint};
+use crate::definitions::DefinitionMap;
+use crate::error::Error;
+use crate::op::put_slice;
+use crate::segment::{Chunk, Place};
+use crate::seq::QueueSeq;
+
+const MAGIC: [u8; 8] = *b"LeverMAN";
+/// Version of the format of manifests, and of the data directory as a whole.
+pub(crate) const VERSION: u16 = 1;
+const HEAD: usize = 32;
+const NAMES: [&str; 2] = ["manifest-0", "manifest-1"];
+/// Room that each file has from the start.
+const RESERVE: u64 = 256 * 1024;
+
+/// What a manifest says.
+#[derive(Debug, Default)]
+pub(crate) struct Manifest {
+    /// The log is needed from here on.
+    pub start: Lsn,
+    /// No stream of this number or above exists.
+    pub next_stream: u64,
+    pub definitions: DefinitionMap,
+    pub queues: Vec<QueueSnapshot>,
+}
+
+/// A queue at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct QueueSnapshot {
+    pub stream: StreamId,
+    /// Every message before it lies in a chunk, or is gone.
+    pub flushed: QueueSeq,
+    /// Every message before it has been out for delivery.
+    pub delivered: QueueSeq,
+    pub next_seq: QueueSeq,
+    pub next_segment: u64,
+    pub chunks: Vec<Chunk>,
+}
+
+impl Manifest {
+    fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.extend(self.start.0.to_le_bytes());
+        body.extend(self.next_stream.to_le_bytes());
+        body.extend((self.definitions.len() as u32).to_le_bytes());
+        for (key, value) in &self.definitions {
+            put_slice(&mut body, key);
+            put_slice(&mut body, value);
+        }
+        body.extend((self.queues.len() as u32).to_le_bytes());
+        for queue in &self.queues {
+            queue.encode(&mut body);
+        }
+        body
+    }
+
+    fn decode(body: &[u8]) -> Result<Manifest, Malformed> {
+        let mut cursor = Cursor(body);
+        let start = Lsn(cursor.u64()?);
+        let next_stream = cursor.u64()?;
+        let mut definitions = DefinitionMap::new();
+        for _ in 0..cursor.u32()? {
+            let (key, value) = (cursor.slice()?, cursor.slice()?);
+            definitions.insert(key.into(), value.into());
+        }
+        let mut queues = Vec::new();
+        for _ in 0..cursor.u32()? {
+            queues.push(QueueSnapshot::decode(&mut cursor)?);
+        }
+        cursor.is_empty().then_some(()).ok_or(Malformed)?;
+        Ok(Manifest {
+            start,
+            next_stream,
+            definitions,
+            queues,
+        })
+    }
+}
+
+impl QueueSnapshot {
+    fn encode(&self, body: &mut Vec<u8>) {
+        for number in [
+            self.stream.0,
+            self.flushed.0,
+            self.delivered.0,
+            self.next_seq.0,
+            self.next_segment,
+        ] {
+            body.extend(number.to_le_bytes());
+        }
+        body.extend((self.chunks.len() as u32).to_le_bytes());
+        for chunk in &self.chunks {
+            for number in [
+                chunk.place.segment,
+                chunk.place.offset / BLOCK as u64,
+                u64::from(chunk.place.size) / BLOCK as u64,
+                chunk.first.0,
+                u64::from(chunk.span),
+                u64::from(chunk.live),
+            ] {
+                varint(number, |part| body.extend(part));
+            }
+            body.push(u8::from(chunk.gone.is_some()));
+            for word in chunk.gone.iter().flatten() {
+                body.extend(word.to_le_bytes());
+            }
+        }
+    }
+
+    fn decode(cursor: &mut Cursor<'_>) -> Result<QueueSnapshot, Malformed> {
+        let mut snapshot = QueueSnapshot {
+            stream: StreamId(cursor.u64()?),
+            flushed: QueueSeq(cursor.u64()?),
+            delivered: QueueSeq(cursor.u64()?),
+            next_seq: QueueSeq(cursor.u64()?),
+            next_segment: cursor.u64()?,
+            chunks: Vec::new(),
+        };
+        for _ in 0..cursor.u32()? {
+            snapshot.chunks.push(decode_chunk(cursor)?);
+        }
+        Ok(snapshot)
+    }
+}
+
+fn decode_chunk(cursor: &mut Cursor<'_>) -> Result<Chunk, Malformed> {
+    let in_bytes = |blocks: u64| blocks.checked_mul(BLOCK as u64).ok_or(Malformed);
+    let place = Place {
+        segment: cursor.varint()?,
+        offset: in_bytes(cursor.varint()?)?,
+        size: u32::try_from(in_bytes(cursor.varint()?)?).map_err(|_| Malformed)?,
+    };
+    let first = QueueSeq(cursor.varint()?);
+    let span = u32::try_from(cursor.varint()?).map_err(|_| Malformed)?;
+    let live = u32::try_from(cursor.varint()?).map_err(|_| Malformed)?;
+    first.0.checked_add(u64::from(span)).ok_or(Malformed)?;
+    let gone = match cursor.u8()? {
+        0 => None,
+        _ => {
+            let words = cursor.bytes((span as usize).div_ceil(64) * 8)?;
+            let words = words.chunks_exact(8);
+            Some(
+                words
+                    .map(|word| Cursor(word).u64())
+                    .collect::<Result<_, _>>()?,
+            )
+        }
+    };
+    Ok(Chunk {
+        place,
+        first,
+        span,
+        live,
+        gone,
+        transient: None,
+    })
+}
+
+/// The two files of a data directory.
+#[derive(Debug)]
+pub(crate) struct ManifestFiles {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    /// Number of the last one that was written.
+    number: u64,
+    reserved: [u64; 2],
+    /// Bytes of the last one.
+    pub size: u64,
+}
+
+impl ManifestFiles {
+    /// Reads the newer of the two that is whole; an empty one if there is neither. `is_new` says
+    /// whether the directory holds nothing else either.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        is_new: bool,
+    ) -> Result<(ManifestFiles, Manifest), Error> {
+        let mut best: Option<(u64, Manifest, u64)> = None;
+        for name in NAMES {
+            let path = dir.join(name);
+            let read = read(&*disk, &path).map_err(Error::disk("read", &path))?;
+            let Some(file) = read else { continue };
+            if file.version != VERSION {
+                return Err(Error::Version {
+                    path,
+                    version: file.version,
+                    supported: VERSION,
+                });
+            }
+            if best
+                .as_ref()
+                .is_none_or(|(number, ..)| file.number > *number)
+                && let Ok(manifest) = Manifest::decode(&file.body)
+            {
+                best = Some((file.number, manifest, file.body.len() as u64));
+            }
+        }
+        if best.is_none() && !is_new {
+            let dir = dir.to_owned();
+            return Err(Error::NoManifest { dir });
+        }
+        let (number, manifest, size) = best.unwrap_or_else(|| {
+            let first = Manifest {
+                next_stream: 1,
+                ..Manifest::default()
+            };
+            (0, first, 0)
+        });
+        let files = ManifestFiles {
+            disk,
+            dir: dir.to_owned(),
+            number,
+            reserved: [0; 2],
+            size,
+        };
+        Ok((files, manifest))
+    }
+
+    /// Replaces the older one.
+    pub fn write(&mut self, manifest: &Manifest) -> Result<(), Error> {
+        let number = self.number + 1;
+        let body = manifest.encode();
+        let mut buffer = AlignedBuffer::zeroed(HEAD);
+        buffer.extend(&body);
+        let head = buffer.as_mut_slice();
+        head[..8].copy_from_slice(&MAGIC);
+        head[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        head[16..24].copy_from_slice(&number.to_le_bytes());
+        head[24..32].copy_from_slice(&(body.len() as u64).to_le_bytes());
+        let crc = crc32c::crc32c(head);
+        head[12..16].copy_from_slice(&crc.to_le_bytes());
+        buffer.pad();
+        let slot = (number % 2) as usize;
+        let path = self.dir.join(NAMES[slot]);
+        self.write_slot(slot, &path, &buffer)
+            .map_err(Error::disk("write", &path))?;
+        self.number = number;
+        self.size = buffer.len() as u64;
+        Ok(())
+    }
+
+    fn write_slot(
+        &mut self,
+        slot: usize,
+        path: &Path,
+        buffer: &AlignedBuffer,
+    ) -> std::io::Result<()> {
+        let needed = (buffer.len() as u64).next_multiple_of(RESERVE);
+        let (file, is_new) = match self.disk.open(path, Open::Write) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                (self.disk.open(path, Open::Create)?, true)
+            }
+            file => (file?, false),
+        };
+        if self.reserved[slot] < needed {
+            file.allocate(needed)?;
+            self.reserved[slot] = needed;
+        }
+        file.write(buffer.as_slice(), 0)?;
+        file.sync()?;
+        if is_new {
+            self.disk.sync_dir(&self.dir)?;
+        }
+        Ok(())
+    }
+}
+
+struct Slot {
+    version: u16,
+    number: u64,
+    body: Vec<u8>,
+}
+
+/// `None` if it is not there, or not whole.
+fn read(disk: &dyn Disk, path: &Path) -> std::io::Result<Option<Slot>> {
+    let file = match disk.open(path, Open::Read) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let size = file.len()?;
+    let mut bytes = AlignedBuffer::zeroed(BLOCK);
+    if size < BLOCK as u64 {
+        return Ok(None);
+    }
+    file.read(bytes.as_mut_slice(), 0)?;
+    let mut cursor = Cursor(&bytes.as_slice()[24..]);
+    let length = cursor.u64().unwrap_or(u64::MAX);
+    let whole = length
+        .checked_add(HEAD as u64)
+        .filter(|whole| *whole <= size);
+    let Some(whole) = whole.filter(|_| bytes.as_slice()[..8] == MAGIC) else {
+        return Ok(None);
+    };
+    let whole = whole as usize;
+    bytes.resize(
+        whole
+            .next_multiple_of(BLOCK)
+            .min(size as usize / BLOCK * BLOCK),
+    );
+    if bytes.len() < whole {
+        return Ok(None);
+    }
+    file.read(bytes.as_mut_slice(), 0)?;
+    let bytes = &mut bytes.as_mut_slice()[..whole];
+    let crc = [bytes[12], bytes[13], bytes[14], bytes[15]];
+    bytes[12..16].fill(0);
+    if crc32c::crc32c(bytes).to_le_bytes() != crc {
+        return Ok(None);
+    }
+    let mut cursor = Cursor(&bytes[16..]);
+    Ok(Some(Slot {
+        version: u16::from_le_bytes([bytes[8], bytes[9]]),
+        number: cursor.u64().unwrap_or(0),
+        body: bytes[HEAD..].to_vec(),
+    }))
+}
+
+/// Names of the manifest's files.
+pub(crate) fn is_manifest(name: &Path) -> bool {
+    NAMES.iter().any(|known| name == Path::new(known))
+}

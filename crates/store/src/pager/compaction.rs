@@ -1,0 +1,59 @@
+//! Compaction: segments of which little is needed are written anew without the rest.
+//!
+//! Only segments whose messages have all had their turn: what is left of them are stragglers that
+//! may stay for long. One that is being consumed will be empty before long anyway.
+
+use std::sync::Arc;
+
+use wal::{AlignedBuffer, StreamId};
+
+use super::Pager;
+use crate::error::Error;
+use crate::resident::Resident;
+use crate::segment::SegmentWriter;
+
+impl Pager {
+    pub(super) fn compact(&mut self) -> Result<(), Error> {
+        for (stream, queue) in self.shared.all_residents() {
+            let active = self.writers.get(&stream).and_then(SegmentWriter::active);
+            let mut sparse = Vec::new();
+            queue.with_store(&mut |store, _| sparse = store.sparse_segments(active));
+            for segment in sparse {
+                self.rewrite(stream, &queue, segment)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rewrite(
+        &mut self,
+        stream: StreamId,
+        queue: &Arc<dyn Resident>,
+        segment: u64,
+    ) -> Result<(), Error> {
+        let (disk, queues) = (self.shared.disk.clone(), &self.shared.layout.queues);
+        let (mut load, mut next) = (None, 1);
+        queue.with_store(&mut |store, _| {
+            load = store.plan_segment(segment);
+            next = store.next_segment();
+        });
+        let Some(load) = load else { return Ok(()) };
+        let loaded = load.read(&*disk, queues, &mut AlignedBuffer::default())?;
+        if loaded.lost > 0 {
+            // What cannot be read stays where it is.
+            return Ok(());
+        }
+        let writer = self
+            .writers
+            .entry(stream)
+            .or_insert_with(|| SegmentWriter::new(stream, next));
+        let chunks = writer.write(&*disk, queues, &mut self.buffer, &loaded.messages)?;
+        let mut chunks = Some(chunks);
+        queue.with_store(&mut |store, _| {
+            if let Some(chunks) = chunks.take() {
+                store.replace_segment(segment, chunks);
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! The thread that moves messages from memory to segments, and keeps the log short.
+//!
+//! It owns all segment writers and the manifest, so nothing here needs a lock of its own. Queues
+//! ask when they keep too much in memory; now and then it looks by itself whether the log or the
+//! files have grown beyond what they should be.
+
+mod checkpoint;
+mod compaction;
+mod sweep;
+mod workers;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use ahash::HashMap;
+use wal::{AlignedBuffer, Durability, Lsn, StreamId};
+
+use crate::error::Error;
+use crate::liveness::Epoch;
+use crate::manifest::ManifestFiles;
+use crate::queue::Written;
+use crate::resident::{FlushGoal, Request, Resident};
+use crate::segment::SegmentWriter;
+use crate::shared::Shared;
+
+pub(crate) use workers::Workers;
+
+/// Flushes of one queue before other things are looked at.
+const ROUNDS: usize = 8;
+/// How often it looks by itself.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(crate) struct Pager {
+    shared: Arc<Shared>,
+    writers: HashMap<StreamId, SegmentWriter>,
+    buffer: AlignedBuffer,
+    manifests: ManifestFiles,
+    /// The log is needed from here on, as the last manifest says.
+    start: Lsn,
+    /// What recovery left over is gone: files may be written.
+    swept: bool,
+    /// Queues that have asked and wait: for that, or for room on the disk.
+    waiting: Vec<StreamId>,
+}
+
+impl Pager {
+    pub fn new(shared: Arc<Shared>, manifests: ManifestFiles, start: Lsn) -> Self {
+        Pager {
+            shared,
+            writers: HashMap::default(),
+            buffer: AlignedBuffer::default(),
+            manifests,
+            start,
+            swept: false,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Does what was asked for.
+    fn handle(&mut self, request: Request) {
+        if self.shared.failure.get().is_some() {
+            return;
+        }
+        let result = match request {
+            Request::Sweep(claimed) => self.sweep(&claimed),
+            Request::Flush(stream) if self.swept && self.waiting.is_empty() => self.relieve(stream),
+            Request::Flush(stream) => {
+                self.waiting.push(stream);
+                Ok(())
+            }
+            Request::Stop => Ok(()),
+        };
+        self.note(result);
+    }
+
+    /// Looks whether something has to be done.
+    fn look(&mut self) {
+        if self.swept && self.shared.failure.get().is_none() {
+            let result = self.maintain();
+            self.note(result);
+        }
+    }
+
+    /// A queue keeps too much in memory.
+    fn relieve(&mut self, stream: StreamId) -> Result<(), Error> {
+        let Some(queue) = self.shared.resident(stream) else {
+            return Ok(());
+        };
+        let goal = FlushGoal::Resident(self.shared.budget.queue / 2);
+        for _ in 0..ROUNDS {
+            match self.flush_once(stream, &*queue, goal) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.shared.pressure.relieve(stream);
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.waiting.push(stream);
+                    return Err(error);
+                }
+            }
+        }
+        // It grows as fast as it is written: other things have to be looked at in between.
+        self.waiting.push(stream);
+        Ok(())
+    }
+
+    /// Writes messages to segments until the goal is reached.
+    fn flush(
+        &mut self,
+        stream: StreamId,
+        queue: &dyn Resident,
+        goal: FlushGoal,
+    ) -> Result<(), Error> {
+        while self.flush_once(stream, queue, goal)? {}
+        Ok(())
+    }
+
+    /// Writes some messages to segments; false if the goal was reached.
+    fn flush_once(
+        &mut self,
+        stream: StreamId,
+        queue: &dyn Resident,
+        goal: FlushGoal,
+    ) -> Result<bool, Error> {
+        let Some(flush) = queue.begin_flush(goal) else {
+            return Ok(false);
+        };
+        let writer = self.writers.entry(stream).or_insert_with(|| {
+            let mut next = 1;
+            queue.with_store(&mut |store, _| next = store.next_segment());
+            SegmentWriter::new(stream, next)
+        });
+        let shared = &self.shared;
+        let (disk, queues) = (&*shared.disk, &shared.layout.queues);
+        let written = writer.write(disk, queues, &mut self.buffer, &flush.messages);
+        if self.buffer.capacity() > 4 * crate::resident::MAX_FLUSH_BYTES {
+            // After an unusually large message.
+            self.buffer = AlignedBuffer::default();
+        }
+        match written {
+            Ok(chunks) => {
+                queue.complete_flush(Written { flush, chunks });
+                Ok(true)
+            }
+            Err(error) => {
+                queue.abort_flush();
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks what has grown too much.
+    fn maintain(&mut self) -> Result<(), Error> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut waiting = waiting.into_iter();
+        while let Some(stream) = waiting.next() {
+            if let Err(error) = self.relieve(stream) {
+                self.waiting.extend(waiting);
+                return Err(error);
+            }
+        }
+        self.bound_memory()?;
+        self.bound_log()?;
+        if self.checkpoint_is_due() {
+            self.compact()?;
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    /// Takes memory from the queues that have most of it, while all together have too much.
+    fn bound_memory(&mut self) -> Result<(), Error> {
+        let budget = self.shared.budget.node;
+        if self.shared.resident.load(Ordering::Relaxed) <= budget {
+            return Ok(());
+        }
+        let mut queues: Vec<_> = self
+            .shared
+            .all_residents()
+            .into_iter()
+            .map(|(stream, queue)| (queue.resident_bytes(), stream, queue))
+            .collect();
+        queues.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
+        for (bytes, stream, queue) in queues {
+            if self.shared.resident.load(Ordering::Relaxed) <= budget - budget / 8 {
+                break;
+            }
+            self.flush(stream, &*queue, FlushGoal::Resident(bytes / 4))?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything that was appended to the log durable.
+    fn sync_log(&self) -> Result<(), Error> {
+        Ok(self.shared.wal.sync()?)
+    }
+
+    /// Moves what only the oldest part of a too long log holds to segments.
+    fn bound_log(&mut self) -> Result<(), Error> {
+        let end = self.shared.wal.reached(Durability::Os);
+        let budget = self.shared.budget.log;
+        if end.0 - self.start.0 <= budget {
+            return Ok(());
+        }
+        // Enough for some files, so that this is not needed for each.
+        let until = Epoch::of(Lsn(end.0 - budget + budget / 8));
+        let oldest = self.shared.liveness.oldest(Epoch::of(self.start), until);
+        if oldest >= until {
+            return Ok(());
+        }
+        for (stream, queue) in self.shared.all_residents() {
+            self.flush(stream, &*queue, FlushGoal::Log(Epoch(until.0 - 1)))?;
+        }
+        Ok(())
+    }
+
+    /// A full disk is asked again, any other failure is the end.
+    fn note(&mut self, result: Result<(), Error>) {
+        let full = match result {
+            Ok(()) => false,
+            Err(error) if error.is_full() => {
+                if !self.shared.full.load(Ordering::Relaxed) {
+                    tracing::warn!(%error, "disk full: messages stay in memory");
+                }
+                true
+            }
+            Err(error) => {
+                self.shared.fail(error);
+                return;
+            }
+        };
+        self.shared.full.store(full, Ordering::Release);
+    }
+}

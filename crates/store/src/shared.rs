@@ -1,0 +1,156 @@
+//! What all queues of a node and the store's threads share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak, mpsc};
+use std::task::Waker;
+
+use ahash::HashMap;
+use parking_lot::Mutex;
+use wal::{Disk, StreamId, Wal};
+
+use crate::data_dir::Layout;
+use crate::definitions::Definitions;
+use crate::error::Error;
+use crate::liveness::Liveness;
+use crate::load::Load;
+use crate::resident::{Request, Requests, Resident};
+use crate::segment::Index;
+use crate::store::Budget;
+
+pub(crate) struct Shared {
+    pub disk: Arc<dyn Disk>,
+    pub layout: Layout,
+    pub wal: Wal,
+    pub budget: Budget,
+    pub liveness: Liveness,
+    pub garbage: Garbage,
+    pub definitions: Mutex<Definitions>,
+    pub residents: Mutex<HashMap<StreamId, Weak<dyn Resident>>>,
+    pub next_stream: AtomicU64,
+    /// Bytes of messages that all queues keep in memory.
+    pub resident: AtomicUsize,
+    pub pressure: Pressure,
+    pub requests: Requests,
+    pub loads: mpsc::Sender<Option<Load>>,
+    /// Queues that are gone, and whose files go once that is durable.
+    pub forgotten: Mutex<Vec<StreamId>>,
+    /// The disk had no room when something was to be written.
+    pub full: AtomicBool,
+    pub failure: OnceLock<Error>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// A queue is gone; `index` if it may have files.
+    pub fn forget(&self, stream: StreamId, index: Option<&Index>) {
+        self.residents.lock().remove(&stream);
+        self.pressure.relieve(stream);
+        let Some(index) = index else { return };
+        let bytes: u64 = index.segments().map(|(_, used)| used.bytes).sum();
+        self.garbage.add(bytes);
+        self.forgotten.lock().push(stream);
+    }
+
+    pub fn resident(&self, stream: StreamId) -> Option<Arc<dyn Resident>> {
+        self.residents.lock().get(&stream)?.upgrade()
+    }
+
+    pub fn all_residents(&self) -> Vec<(StreamId, Arc<dyn Resident>)> {
+        let residents = self.residents.lock();
+        let all = residents.iter();
+        all.filter_map(|(stream, queue)| Some((*stream, queue.upgrade()?)))
+            .collect()
+    }
+
+    /// Nothing more can be kept.
+    pub fn fail(&self, error: Error) {
+        tracing::error!(%error, "what is kept can no longer be written");
+        let _ = self.failure.set(error);
+    }
+
+    pub fn request(&self, request: Request) {
+        // The thread is gone at the end of the process only.
+        let _ = self.requests.send(request);
+    }
+}
+
+/// Bytes on the disk that nothing needs once a new manifest is durable.
+#[derive(Debug, Default)]
+pub(crate) struct Garbage(AtomicU64);
+
+impl Garbage {
+    pub fn add(&self, bytes: u64) {
+        if bytes > 0 {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+/// Queues that grow faster than they can be written to segments: while there are any, publishers
+/// wait.
+#[derive(Debug, Default)]
+pub(crate) struct Pressure {
+    pressed: AtomicBool,
+    state: Mutex<PressureState>,
+}
+
+#[derive(Debug, Default)]
+struct PressureState {
+    queues: ahash::HashSet<StreamId>,
+    waiting: Vec<Waker>,
+}
+
+impl Pressure {
+    /// That queue keeps far more than it may.
+    pub fn press(&self, stream: StreamId) {
+        let mut state = self.state.lock();
+        state.queues.insert(stream);
+        self.pressed.store(true, Ordering::Release);
+    }
+
+    /// It no longer does.
+    pub fn relieve(&self, stream: StreamId) {
+        if !self.pressed.load(Ordering::Acquire) {
+            return;
+        }
+        let waiting = {
+            let mut state = self.state.lock();
+            state.queues.remove(&stream);
+            if !state.queues.is_empty() {
+                return;
+            }
+            self.pressed.store(false, Ordering::Release);
+            std::mem::take(&mut state.waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// True if there is none; otherwise the waker is called when there is none any more.
+    #[inline]
+    pub fn wait(&self, waker: &Waker) -> bool {
+        if !self.pressed.load(Ordering::Acquire) {
+            return true;
+        }
+        let mut state = self.state.lock();
+        if state.queues.is_empty() {
+            return true;
+        }
+        if !state.waiting.iter().any(|other| other.will_wake(waker)) {
+            state.waiting.push(waker.clone());
+        }
+        false
+    }
+}

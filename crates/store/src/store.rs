@@ -1,0 +1,244 @@
+//! The store of a node: opening, the calls that queues and the broker make, closing.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::task::Waker;
+
+use ahash::HashMap;
+use parking_lot::Mutex;
+use wal::{Disk, Durability, Lsn, StreamId, Urgency, Wal};
+
+use crate::data_dir::Layout;
+use crate::definitions::{DefinitionChange, DefinitionMap, Definitions};
+use crate::error::Error;
+use crate::liveness::Liveness;
+use crate::load::Load;
+use crate::manifest::ManifestFiles;
+use crate::op;
+use crate::pager::{Pager, Workers};
+use crate::queue::{QueueStore, TransactionRecord};
+use crate::recovery::{Recovered, Recovering};
+use crate::resident::{Request, Resident};
+use crate::shared::{Garbage, Pressure, Shared};
+
+/// Unwritten bytes of log above which publishers wait.
+const MAX_UNWRITTEN: u64 = 64 * 1024 * 1024;
+
+/// How much may be kept where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes of messages that a queue keeps in memory. At four times as much publishers wait.
+    pub queue: usize,
+    /// Bytes of messages that all queues together keep in memory.
+    pub node: usize,
+    /// Bytes of log that are kept; then what is still needed moves to segments.
+    pub log: u64,
+    /// Bytes of a file of the log.
+    pub log_file: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget {
+            queue: 48 * 1024 * 1024,
+            node: 1024 * 1024 * 1024,
+            log: 1024 * 1024 * 1024,
+            log_file: 64 * 1024 * 1024,
+        }
+    }
+}
+
+/// A node's store.
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    workers: Workers,
+}
+
+impl Store {
+    /// Opens the store in a directory, or makes a new one. `threads`: with its own threads;
+    /// otherwise [`Store::run_once`] does their work.
+    ///
+    /// # Errors
+    /// The disk's; what is there is damaged, or of another version.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        budget: Budget,
+        threads: bool,
+    ) -> Result<(Arc<Store>, Recovered), Error> {
+        let layout = Layout::of(dir);
+        let is_new = is_new(&*disk, &layout)?;
+        for dir in [&layout.root, &layout.queues] {
+            disk.create_dir(dir).map_err(Error::disk("make", dir))?;
+        }
+        let (mut manifests, manifest) = ManifestFiles::open(disk.clone(), dir, is_new)?;
+        if is_new {
+            // Before there is a log, so that a log without a manifest is known to be damage.
+            manifests.write(&manifest)?;
+        }
+        let start = manifest.start;
+        let mut recovering = Recovering::new(manifest);
+        let scan = wal::scan(&*disk, &layout.wal, start, |record| {
+            recovering.replay(record)
+        })?;
+        let recovered = recovering.finish()?;
+        let options = wal::Options {
+            dir: layout.wal.clone(),
+            file_size: budget.log_file,
+            threads,
+        };
+        let wal = Wal::open(disk.clone(), options, scan)?;
+        let (requests, requested) = mpsc::channel();
+        let (loads, wanted) = mpsc::channel();
+        let definitions = Definitions {
+            map: recovered.definitions.clone(),
+        };
+        let shared = Arc::new(Shared {
+            disk,
+            layout,
+            wal,
+            budget,
+            liveness: Liveness::default(),
+            garbage: Garbage::default(),
+            definitions: Mutex::new(definitions),
+            residents: Mutex::new(HashMap::default()),
+            next_stream: AtomicU64::new(recovered.next_stream),
+            resident: AtomicUsize::new(0),
+            pressure: Pressure::default(),
+            requests,
+            loads,
+            forgotten: Mutex::default(),
+            full: AtomicBool::new(false),
+            failure: OnceLock::new(),
+        });
+        let pager = Pager::new(shared.clone(), manifests, start);
+        let workers = Workers::start(&shared, pager, requested, wanted, threads);
+        Ok((Arc::new(Store { shared, workers }), recovered))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// A new queue's part. Persistent messages of a `logged` queue survive a restart.
+    pub fn new_queue(&self, logged: bool, durability: Durability) -> QueueStore {
+        let stream = StreamId(self.shared.next_stream.fetch_add(1, Ordering::Relaxed));
+        QueueStore::new(self.shared.clone(), stream, logged, durability)
+    }
+
+    /// From now on the store may ask that queue to move messages to segments.
+    pub fn register(&self, stream: StreamId, queue: std::sync::Weak<dyn Resident>) {
+        self.shared.residents.lock().insert(stream, queue);
+    }
+
+    /// Changes definitions; the change is durable once [`Durability::Fsync`] reaches its position.
+    pub fn define(&self, change: DefinitionChange) -> Option<Lsn> {
+        (!change.is_empty()).then(|| {
+            self.shared
+                .definitions
+                .lock()
+                .apply(&self.shared.wal, change)
+        })
+    }
+
+    /// All definitions.
+    pub fn definitions(&self) -> DefinitionMap {
+        self.shared.definitions.lock().map.clone()
+    }
+
+    /// Logs a transaction, whose queues are all locked. `None` if nothing of it needs the log.
+    pub fn commit(&self, record: &TransactionRecord) -> Option<(Lsn, Durability)> {
+        let durability = record.durability?;
+        let urgency = Urgency::Prompt(durability);
+        let lsn = self.shared.wal.append(op::NODE, urgency, |payload| {
+            payload.extend(&record.bytes);
+        });
+        Some((lsn, durability))
+    }
+
+    /// How far everything has been made as durable as that.
+    #[inline]
+    pub fn reached(&self, durability: Durability) -> Lsn {
+        self.shared.wal.reached(durability)
+    }
+
+    /// True if that position is reached; otherwise the waker is called, once, when it is.
+    pub fn wait(&self, lsn: Lsn, durability: Durability, waker: &Waker) -> bool {
+        self.shared.wal.wait(lsn, durability, waker)
+    }
+
+    /// True if publishers may go on; otherwise the waker is called when they may. They wait while
+    /// the disk cannot keep up, so that memory stays within bounds.
+    #[inline]
+    pub fn wait_for_room(&self, waker: &Waker) -> bool {
+        let wal = &self.shared.wal;
+        let unwritten = wal.unwritten();
+        if unwritten > MAX_UNWRITTEN {
+            let half = Lsn(wal.reached(Durability::Os).0 + unwritten / 2);
+            if !wal.wait(half, Durability::Os, waker) {
+                return false;
+            }
+        }
+        self.shared.pressure.wait(waker)
+    }
+
+    /// True while there is no room on the disk for what must be written next.
+    pub fn disk_full(&self) -> bool {
+        self.shared.wal.disk_full() || self.shared.full.load(Ordering::Acquire)
+    }
+
+    /// Why nothing more is kept, if that is so: the process must end.
+    pub fn failure(&self) -> Option<String> {
+        let log = self.shared.wal.failure().map(ToString::to_string);
+        log.or_else(|| self.shared.failure.get().map(ToString::to_string))
+    }
+
+    /// The memory that queues may use changes with what the machine has.
+    pub fn budget(&self) -> Budget {
+        self.shared.budget
+    }
+
+    /// Reads chunks now, in the calling thread.
+    pub fn load_now(&self, load: Load) -> Result<crate::Loaded, Error> {
+        let shared = &self.shared;
+        load.read(
+            &*shared.disk,
+            &shared.layout.queues,
+            &mut wal::AlignedBuffer::default(),
+        )
+    }
+
+    /// Does the threads' work once, on a store without.
+    pub fn run_once(&self) {
+        self.workers.run_once(&self.shared);
+    }
+
+    /// Writes and syncs everything, and ends the threads.
+    pub fn close(&self) {
+        self.workers.stop(&self.shared);
+        self.shared.wal.close();
+    }
+
+    pub(crate) fn request(&self, request: Request) {
+        self.shared.request(request);
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// True if nothing was ever kept there.
+fn is_new(disk: &dyn Disk, layout: &Layout) -> Result<bool, Error> {
+    for dir in [&layout.wal, &layout.queues] {
+        let names = disk.list(dir).map_err(Error::disk("list", dir))?;
+        if !names.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,316 @@
+//! The log's files: which hold records that are needed, which wait to be used.
+//!
+//! A file is made ready before it is needed: one that nobody needs any more is used again under
+//! its old name, or a new one is written full of zeros. That is the only time that the log needs
+//! room on the disk, so running out of space is noticed a whole file ahead. A file's head, not its
+//! name, says where it belongs.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::disk::{Disk, DiskFile, Open, prewrite};
+use crate::error::Error;
+use crate::lsn::Lsn;
+use crate::recovery::Scan;
+
+/// Released files that are kept to be used again.
+const MAX_SPARE: usize = 2;
+/// How long to wait before asking a full disk again.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// A file with records.
+#[derive(Debug, Clone)]
+pub(crate) struct Used {
+    pub slot: u64,
+    /// Where its last record ends; grows while it is the last file.
+    pub end: Lsn,
+    pub size: u64,
+}
+
+/// A file to write to.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    slot: u64,
+    pub path: PathBuf,
+    pub size: u64,
+    pub file: Arc<dyn DiskFile>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    used: VecDeque<Used>,
+    /// Slots of files that can be used again, and their sizes.
+    spare: Vec<(u64, u64)>,
+    next: Option<Prepared>,
+    next_slot: u64,
+    /// Number of the next file to be written to.
+    next_number: u64,
+    /// Somebody should prepare a file.
+    wanted: bool,
+    closed: bool,
+    /// The disk was full when a file was to be prepared.
+    full: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Files {
+    disk: Arc<dyn Disk>,
+    dir: PathBuf,
+    size: u64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// A file's name says nothing but which file it is.
+pub(crate) fn path(dir: &Path, slot: u64) -> PathBuf {
+    dir.join(format!("{slot:06}.wal"))
+}
+
+/// The slot that a file is named after.
+pub(crate) fn slot(name: &Path) -> Option<u64> {
+    name.to_str()?.strip_suffix(".wal")?.parse().ok()
+}
+
+impl Files {
+    /// What recovery has found.
+    pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, size: u64, scan: Scan) -> Files {
+        let used: VecDeque<Used> = scan
+            .files
+            .iter()
+            .map(|file| Used {
+                slot: file.slot,
+                end: file.end,
+                size: file.size,
+            })
+            .collect();
+        let slots = used.iter().map(|used| used.slot);
+        let last = slots.chain(scan.spare.iter().map(|(slot, _)| *slot)).max();
+        Files {
+            disk,
+            dir,
+            size,
+            state: Mutex::new(State {
+                used,
+                spare: scan.spare,
+                next_slot: last.map_or(1, |last| last + 1),
+                next_number: scan.next_number,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Makes a file ready: a spare one, or a new one of that size.
+    pub fn prepare(&self, size: u64) -> Result<Prepared, Error> {
+        let (slot, spare_size) = {
+            let mut state = self.state.lock();
+            match state.spare.iter().position(|(_, other)| *other >= size) {
+                Some(index) => {
+                    let (slot, size) = state.spare.swap_remove(index);
+                    (slot, Some(size))
+                }
+                None => {
+                    state.next_slot += 1;
+                    (state.next_slot - 1, None)
+                }
+            }
+        };
+        let path = path(&self.dir, slot);
+        let (file, size) = match spare_size {
+            Some(size) => {
+                let file = self.disk.open(&path, Open::Write);
+                (file.map_err(Error::disk("open", &path))?, size)
+            }
+            None => {
+                let file = self.disk.open(&path, Open::Create);
+                let file = file.map_err(Error::disk("create", &path))?;
+                if let Err(error) = prewrite(&*file, size) {
+                    // Its room must not be missing elsewhere.
+                    let _ = self.disk.remove(&path);
+                    return Err(Error::disk("reserve room for", path)(error));
+                }
+                self.disk
+                    .sync_dir(&self.dir)
+                    .map_err(Error::disk("sync", &self.dir))?;
+                (file, size)
+            }
+        };
+        Ok(Prepared {
+            slot,
+            path,
+            size,
+            file,
+        })
+    }
+
+    /// Asks for a file to be prepared ahead.
+    pub fn want_next(&self) {
+        let mut state = self.state.lock();
+        if state.next.is_none() && !state.wanted {
+            state.wanted = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Prepares a file if one is wanted. A full disk is no error: it is asked again.
+    pub fn prepare_wanted(&self) -> Result<(), Error> {
+        if !self.state.lock().wanted {
+            return Ok(());
+        }
+        let prepared = self.prepare(self.size);
+        let mut state = self.state.lock();
+        match prepared {
+            Ok(prepared) => {
+                state.next = Some(prepared);
+                state.wanted = false;
+                state.full = false;
+            }
+            Err(Error::Disk { source, path, .. }) if is_full(&source) => {
+                if !state.full {
+                    tracing::warn!(path = %path.display(), "disk full: no room for the log");
+                }
+                state.full = true;
+            }
+            Err(error) => return Err(error),
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Prepares files until [`Files::close`].
+    pub fn prepare_until_closed(&self) -> Result<(), Error> {
+        loop {
+            {
+                let mut state = self.state.lock();
+                while !state.wanted && !state.closed {
+                    self.changed.wait(&mut state);
+                }
+                if state.closed {
+                    return Ok(());
+                }
+                if state.full {
+                    self.changed.wait_for(&mut state, RETRY);
+                }
+            }
+            self.prepare_wanted()?;
+        }
+    }
+
+    /// The file that was prepared ahead, once there is one; `None` if the log is closed first.
+    pub fn wait_for_next(&self) -> Option<Prepared> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(next) = state.next.take() {
+                return Some(next);
+            }
+            if state.closed {
+                return None;
+            }
+            state.wanted = true;
+            self.changed.notify_all();
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// The file that was prepared ahead, if there is one.
+    pub fn take_next(&self) -> Option<Prepared> {
+        self.state.lock().next.take()
+    }
+
+    /// A file that was prepared and does not fit is kept for later.
+    pub fn discard(&self, prepared: Prepared) {
+        let mut state = self.state.lock();
+        state.spare.push((prepared.slot, prepared.size));
+    }
+
+    /// Prepares a file of that size, once there is room for it; `None` if the log is closed first.
+    pub fn prepare_waiting(&self, size: u64) -> Result<Option<Prepared>, Error> {
+        loop {
+            match self.prepare(size) {
+                Err(Error::Disk { source, .. }) if is_full(&source) => {}
+                prepared => return prepared.map(Some),
+            }
+            let mut state = self.state.lock();
+            if state.closed {
+                return Ok(None);
+            }
+            state.full = true;
+            self.changed.wait_for(&mut state, RETRY);
+        }
+    }
+
+    /// A file begins to be written to; returns its number.
+    pub fn begin(&self, prepared: &Prepared, first_lsn: Lsn) -> u64 {
+        let mut state = self.state.lock();
+        state.used.push_back(Used {
+            slot: prepared.slot,
+            end: first_lsn,
+            size: prepared.size,
+        });
+        state.next_number += 1;
+        state.next_number - 1
+    }
+
+    /// The file that is written to has grown.
+    pub fn grown(&self, end: Lsn) {
+        if let Some(last) = self.state.lock().used.back_mut() {
+            last.end = end;
+        }
+    }
+
+    /// Records up to there are not needed any more. Files that hold nothing else become spare, or
+    /// go.
+    pub fn release(&self, up_to: Lsn) -> Result<(), Error> {
+        let mut surplus = Vec::new();
+        {
+            let mut state = self.state.lock();
+            while state.used.len() > 1 && state.used.front().is_some_and(|file| file.end <= up_to) {
+                let Some(file) = state.used.pop_front() else {
+                    break;
+                };
+                if file.size == self.size && state.spare.len() < MAX_SPARE {
+                    state.spare.push((file.slot, file.size));
+                } else {
+                    surplus.push(file.slot);
+                }
+            }
+            self.changed.notify_all();
+        }
+        for slot in surplus {
+            let path = path(&self.dir, slot);
+            self.disk
+                .remove(&path)
+                .map_err(Error::disk("remove", path))?;
+        }
+        Ok(())
+    }
+
+    /// Where each file with records ends, oldest first.
+    pub fn ends(&self) -> Vec<Lsn> {
+        self.state.lock().used.iter().map(|used| used.end).collect()
+    }
+
+    /// True while the disk has no room for the next file.
+    pub fn full(&self) -> bool {
+        self.state.lock().full
+    }
+
+    /// Nobody waits any longer.
+    pub fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// True for errors that mean that the disk has no room, now.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
