@@ -13,6 +13,7 @@
 //! kind, then by vhost. Values are field tables in the encoding of AMQP 0-9-1; an unknown entry is
 //! left alone. Other kinds of keys are kept as they are.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue, Table};
@@ -306,5 +307,40 @@ impl Value {
             Some(FieldValue::Bytes(encoded)) => Table::from_wire(encoded).to_owned().ok(),
             _ => None,
         }
+    }
+}
+
+/// What a map of definitions holds, in short.
+#[derive(Debug, Default)]
+pub struct DefinitionSummary {
+    /// How many vhosts.
+    pub vhosts: usize,
+    /// How many users.
+    pub users: usize,
+    /// How many exchanges, besides those that every vhost has.
+    pub exchanges: usize,
+    /// How many bindings.
+    pub bindings: usize,
+    /// Vhost and name of each queue, by its stream.
+    pub queues: BTreeMap<StreamId, (Arc<str>, Arc<str>)>,
+}
+
+impl DefinitionSummary {
+    /// Reads definitions without acting on them.
+    ///
+    /// # Errors
+    /// One of them makes no sense.
+    pub fn read(map: &DefinitionMap) -> Result<Self, BadDefinition> {
+        let definitions = Definitions::read(map)?;
+        let queues = definitions.queues.into_iter();
+        Ok(DefinitionSummary {
+            vhosts: definitions.vhosts.len(),
+            users: definitions.users.len(),
+            exchanges: definitions.exchanges.len(),
+            bindings: definitions.bindings.len(),
+            queues: queues
+                .map(|queue| (queue.stream, (queue.vhost, queue.name)))
+                .collect(),
+        })
     }
 }

@@ -32,7 +32,7 @@ mod vhost;
 pub use alarm::Alarms;
 pub use binding::{Binding, Destination};
 pub use broker::{Broker, Connections, Settings, StartError};
-pub use definitions::BadDefinition;
+pub use definitions::{BadDefinition, DefinitionSummary};
 pub use error::{Error, Resource};
 pub use exchange::{ExchangeKind, ExchangeOptions};
 pub use name::ConnectionId;

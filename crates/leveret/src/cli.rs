@@ -14,6 +14,8 @@ use crate::config::{self, Flags};
 pub const EXIT_FAILURE: u8 = 1;
 /// Exit status for wrong arguments or a wrong configuration; nothing was started.
 pub const EXIT_USAGE: u8 = 2;
+/// Exit status of `leveret check` for a damaged data directory.
+pub const EXIT_DAMAGED: u8 = 3;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub enum Invocation {
     Server(ServerArguments),
     /// Print the reference of the configuration; see [`print_configuration_reference`].
     Config,
+    /// Look at a data directory.
+    Check(CheckArguments),
 }
 
 /// Reads the arguments, of which the first is the program's name.
@@ -36,6 +40,7 @@ pub fn parse(
     Ok(match leveret.command {
         Some(Command::Server(arguments)) => Invocation::Server(arguments),
         Some(Command::Config) => Invocation::Config,
+        Some(Command::Check(arguments)) => Invocation::Check(arguments),
         None => Invocation::Server(leveret.server),
     })
 }
@@ -76,7 +81,32 @@ enum Command {
     Server(ServerArguments),
     /// Print the keys of the configuration file and the environment variables, in Markdown.
     Config,
+    /// Look at a data directory that no server uses: what is in it, and whether it is sound.
+    ///
+    /// Reads everything: definitions, the log, and every message of every queue.
+    #[command(verbatim_doc_comment, after_help = CHECK_STATUS)]
+    Check(CheckArguments),
 }
+
+/// The arguments of `leveret check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// The data directory.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Cut out what is damaged, so that a server can start with the rest, and say what was cut.
+    /// What is cut is lost: keep a copy of the directory.
+    #[arg(long, verbatim_doc_comment)]
+    pub repair: bool,
+}
+
+const CHECK_STATUS: &str = "\
+Exit status:
+  0  The directory is sound, or was repaired
+  1  It cannot be checked: not there, in use, unreadable, of another version
+  2  The arguments are wrong
+  3  Something is damaged";
 
 /// The arguments of `leveret server`.
 #[derive(Debug, Default, Args)]
@@ -144,7 +174,7 @@ mod tests {
     fn flags(arguments: &[&str]) -> Flags {
         match parse(arguments).unwrap() {
             Invocation::Server(server) => server.flags(),
-            Invocation::Config => panic!("{arguments:?} do not run the server"),
+            other => panic!("{arguments:?} do not run the server but {other:?}"),
         }
     }
 

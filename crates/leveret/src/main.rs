@@ -1,6 +1,7 @@
 //! The `leveret` binary: reads the configuration, wires the rooms together, runs until it is told
 //! to stop. The only place that knows all of them.
 
+mod check;
 mod cli;
 mod config;
 mod launch;
@@ -27,6 +28,12 @@ fn main() -> ExitCode {
                     &format_args!("cannot write to standard output: {error}"),
                     cli::EXIT_FAILURE,
                 ),
+            };
+        }
+        Ok(cli::Invocation::Check(arguments)) => {
+            return match check::run(&arguments) {
+                Ok(status) => ExitCode::from(status),
+                Err(error) => failed(&format_args!("{error:#}"), cli::EXIT_FAILURE),
             };
         }
         // Prints help and version too; exits with 0 for those and 2 for bad usage.

@@ -70,22 +70,6 @@ impl DirectoryLock {
         said.map_err(Error::disk("write to", path))?;
         Ok(DirectoryLock(file))
     }
-
-    /// True if a process has the directory now.
-    ///
-    /// # Errors
-    /// The lock file cannot be opened.
-    pub fn is_taken(dir: &Path) -> Result<bool, Error> {
-        let path = dir.join(LOCK);
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-            file => file.map_err(Error::disk("open", &path))?,
-        };
-        Ok(matches!(
-            file.try_lock_shared(),
-            Err(TryLockError::WouldBlock)
-        ))
-    }
 }
 
 impl Drop for DirectoryLock {

@@ -7,6 +7,7 @@
 //! byte; `docs/architecture.md` how the parts work together.
 
 mod bytes;
+pub mod check;
 mod data_dir;
 mod definitions;
 mod error;

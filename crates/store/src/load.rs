@@ -20,6 +20,26 @@ pub struct Load {
     pub(crate) chunks: Vec<Chunk>,
 }
 
+/// Reads one chunk, and checks everything in it.
+pub(crate) fn verify(
+    disk: &dyn Disk,
+    path: &Path,
+    chunk: &Chunk,
+    buffer: &mut AlignedBuffer,
+) -> Result<(), String> {
+    let file = disk.open(path, Open::Read);
+    let file = file.map_err(|error| format!("cannot be opened: {error}"))?;
+    buffer.resize(chunk.place.size as usize);
+    file.read(buffer.as_mut_slice(), chunk.place.offset)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    let mut messages = Vec::new();
+    parse(chunk, buffer.as_slice(), &mut messages).map_err(|error| error.to_string())?;
+    match messages.len() == chunk.live as usize {
+        true => Ok(()),
+        false => Err(Unreadable::Malformed.to_string()),
+    }
+}
+
 /// Messages that were read, in order; some may have gone meanwhile.
 #[derive(Debug)]
 pub struct Loaded {

@@ -337,8 +337,3 @@ fn read(disk: &dyn Disk, path: &Path) -> std::io::Result<Option<Slot>> {
         body: bytes[HEAD..].to_vec(),
     }))
 }
-
-/// Names of the manifest's files.
-pub(crate) fn is_manifest(name: &Path) -> bool {
-    NAMES.iter().any(|known| name == Path::new(known))
-}

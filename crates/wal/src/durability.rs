@@ -29,12 +29,12 @@ impl Durability {
     }
 }
 
-/// How soon a record must be written.
+/// How much a record matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// With the next batch, or within some milliseconds; nobody waits for it, and nothing is
-    /// synced for its sake. Losing it in a crash must do no harm.
+    /// Losing it in a crash does no harm: nothing is synced for its sake.
     Lazy,
-    /// At once, and synced if the durability says so.
+    /// It is synced if the durability says so. It is written at once when somebody waits for it,
+    /// else within some milliseconds.
     Prompt(Durability),
 }

@@ -52,7 +52,10 @@ struct State {
     next_number: u64,
     /// Somebody should prepare a file.
     wanted: bool,
+    /// Nobody waits for room any longer.
     closed: bool,
+    /// The log has failed: no file is wanted any more.
+    failed: bool,
     /// The disk was full when a file was to be prepared.
     full: bool,
 }
@@ -61,7 +64,8 @@ struct State {
 pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    size: u64,
+    /// Bytes of a file.
+    pub size: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -71,32 +75,40 @@ pub(crate) fn path(dir: &Path, slot: u64) -> PathBuf {
     dir.join(format!("{slot:06}.wal"))
 }
 
-/// The slot that a file is named after.
+/// The slot that a file is named after; `None` for files that are not the log's.
 pub(crate) fn slot(name: &Path) -> Option<u64> {
-    name.to_str()?.strip_suffix(".wal")?.parse().ok()
+    let number = name.to_str()?.strip_suffix(".wal")?.parse::<u32>().ok()?;
+    let slot = u64::from(number);
+    (path(Path::new(""), slot) == name).then_some(slot)
 }
 
 impl Files {
     /// What recovery has found.
     pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, size: u64, scan: Scan) -> Files {
-        let used: VecDeque<Used> = scan
-            .files
-            .iter()
-            .map(|file| Used {
-                slot: file.slot,
-                end: file.end,
-                size: file.size,
-            })
-            .collect();
-        let slots = used.iter().map(|used| used.slot);
-        let last = slots.chain(scan.spare.iter().map(|(slot, _)| *slot)).max();
+        let mut used = VecDeque::new();
+        let mut spare = scan.spare;
+        for file in &scan.files {
+            // A file without records is needed only if it is the first one: it says where the log
+            // begins.
+            if file.batches == 0 && !used.is_empty() {
+                spare.push((file.slot, file.size));
+            } else {
+                used.push_back(Used {
+                    slot: file.slot,
+                    end: file.end,
+                    size: file.size,
+                });
+            }
+        }
+        let slots = scan.files.iter().map(|file| file.slot);
+        let last = slots.chain(spare.iter().map(|(slot, _)| *slot)).max();
         Files {
             disk,
             dir,
             size,
             state: Mutex::new(State {
                 used,
-                spare: scan.spare,
+                spare,
                 next_slot: last.map_or(1, |last| last + 1),
                 next_number: scan.next_number,
                 ..State::default()
@@ -121,25 +133,28 @@ impl Files {
             }
         };
         let path = path(&self.dir, slot);
-        let (file, size) = match spare_size {
-            Some(size) => {
-                let file = self.disk.open(&path, Open::Write);
-                (file.map_err(Error::disk("open", &path))?, size)
-            }
-            None => {
-                let file = self.disk.open(&path, Open::Create);
-                let file = file.map_err(Error::disk("create", &path))?;
-                if let Err(error) = prewrite(&*file, size) {
-                    // Its room must not be missing elsewhere.
-                    let _ = self.disk.remove(&path);
-                    return Err(Error::disk("reserve room for", path)(error));
-                }
-                self.disk
-                    .sync_dir(&self.dir)
-                    .map_err(Error::disk("sync", &self.dir))?;
-                (file, size)
-            }
+        let size = spare_size.unwrap_or(size);
+        let (file, reserved) = if spare_size.is_some() {
+            let file = self.disk.open(&path, Open::Write);
+            let file = file.map_err(Error::disk("open", &path))?;
+            // A process that was killed may not have come to that.
+            let reserved = file.allocate(size);
+            (file, reserved)
+        } else {
+            let file = self.disk.open(&path, Open::Create);
+            let file = file.map_err(Error::disk("create", &path))?;
+            let reserved = prewrite(&*file, size);
+            (file, reserved)
         };
+        if let Err(error) = reserved {
+            // Its room must not be missing elsewhere.
+            let _ = self.disk.remove(&path);
+            return Err(Error::disk("reserve room for", path)(error));
+        }
+        // Neither may the name of a file that such a process left be durable.
+        self.disk
+            .sync_dir(&self.dir)
+            .map_err(Error::disk("sync", &self.dir))?;
         Ok(Prepared {
             slot,
             path,
@@ -190,11 +205,11 @@ impl Files {
                 while !state.wanted && !state.closed {
                     self.changed.wait(&mut state);
                 }
+                if state.full && !state.closed {
+                    self.changed.wait_for(&mut state, RETRY);
+                }
                 if state.closed {
                     return Ok(());
-                }
-                if state.full {
-                    self.changed.wait_for(&mut state, RETRY);
                 }
             }
             self.prepare_wanted()?;
@@ -228,18 +243,26 @@ impl Files {
         state.spare.push((prepared.slot, prepared.size));
     }
 
-    /// Prepares a file of that size, once there is room for it; `None` if the log is closed first.
-    pub fn prepare_waiting(&self, size: u64) -> Result<Option<Prepared>, Error> {
+    /// Prepares a file of at least that size, now; on a full disk once there is room for it, unless
+    /// that is not to be waited for or the log is closed: then `None`.
+    pub fn prepare_waiting(&self, size: u64, wait: bool) -> Result<Option<Prepared>, Error> {
         loop {
-            match self.prepare(size) {
-                Err(Error::Disk { source, .. }) if is_full(&source) => {}
-                prepared => return prepared.map(Some),
-            }
-            let mut state = self.state.lock();
-            if state.closed {
+            if self.state.lock().failed {
                 return Ok(None);
             }
-            state.full = true;
+            let prepared = self.prepare(size.max(self.size));
+            let mut state = self.state.lock();
+            match prepared {
+                Err(Error::Disk { source, .. }) if is_full(&source) => state.full = true,
+                Err(error) => return Err(error),
+                Ok(prepared) => {
+                    state.full = false;
+                    return Ok(Some(prepared));
+                }
+            }
+            if !wait || state.closed {
+                return Ok(None);
+            }
             self.changed.wait_for(&mut state, RETRY);
         }
     }
@@ -264,22 +287,35 @@ impl Files {
     }
 
     /// Records up to there are not needed any more. Files that hold nothing else become spare, or
-    /// go.
-    pub fn release(&self, up_to: Lsn) -> Result<(), Error> {
+    /// go; but the log is `durable` in a file after them, for else a crash would leave no file.
+    pub fn release(&self, up_to: Lsn, durable: Lsn) -> Result<(), Error> {
+        {
+            let mut state = self.state.lock();
+            let superfluous = |file: &Used| file.end <= up_to && file.end < durable;
+            while state.used.len() > 1 && state.used.front().is_some_and(superfluous) {
+                let file = state.used.pop_front();
+                state.spare.extend(file.map(|file| (file.slot, file.size)));
+            }
+        }
+        self.remove_surplus()?;
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Removes the spare files that will not be used again.
+    pub fn remove_surplus(&self) -> Result<(), Error> {
         let mut surplus = Vec::new();
         {
             let mut state = self.state.lock();
-            while state.used.len() > 1 && state.used.front().is_some_and(|file| file.end <= up_to) {
-                let Some(file) = state.used.pop_front() else {
-                    break;
-                };
-                if file.size == self.size && state.spare.len() < MAX_SPARE {
-                    state.spare.push((file.slot, file.size));
-                } else {
-                    surplus.push(file.slot);
+            let mut kept = 0;
+            state.spare.retain(|(slot, size)| {
+                let keep = *size == self.size && kept < MAX_SPARE;
+                kept += usize::from(keep);
+                if !keep {
+                    surplus.push(*slot);
                 }
-            }
-            self.changed.notify_all();
+                keep
+            });
         }
         for slot in surplus {
             let path = path(&self.dir, slot);
@@ -300,10 +336,22 @@ impl Files {
         self.state.lock().full
     }
 
-    /// Nobody waits any longer.
+    /// Nobody waits for room any longer.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.changed.notify_all();
+    }
+
+    /// What to say when one of the log's threads has panicked.
+    pub fn panicked(&self) -> Error {
+        let panicked = io::Error::other("a thread has panicked");
+        Error::disk("write to", &self.dir)(panicked)
+    }
+
+    /// No file is wanted any more.
+    pub fn fail(&self) {
+        self.state.lock().failed = true;
+        self.close();
     }
 }
 

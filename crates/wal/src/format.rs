@@ -3,12 +3,15 @@
 //! ```text
 //! file    head block │ batch │ batch │ …               each starts at a block boundary
 //! head    magic 8 │ version u16 │ zero u16 │ crc u32 │ number u64 │ salt u64 │ first LSN u64
-//! batch   magic u32 │ crc u32 │ length u32 │ zero u32 │ first LSN u64 │ durable LSN u64 │ records
+//! batch   magic u32 │ crc u32 │ length u32 │ head crc u32 │ first LSN u64 │ durable LSN u64 │
+//!         records
 //! record  stream u64 │ length u32 │ payload
 //! ```
 //!
-//! All numbers are little-endian. The checksum is CRC-32C. A batch's covers the file's salt as
-//! well, so that what a recycled file held before never passes for part of it.
+//! All numbers are little-endian. Checksums are CRC-32C; their own fields count as zeros. A batch's
+//! cover the file's salt as well, so that neither what a recycled file held before nor a payload
+//! that looks like a batch ever passes for part of it. The head has one of its own: it can be
+//! trusted, and says what was durable, even where the records are torn.
 
 use crate::lsn::{Lsn, StreamId};
 
@@ -36,8 +39,10 @@ pub(crate) struct FileHead {
 /// Why bytes are not a file's head.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BadHead {
-    /// Never used, or not written whole.
+    /// Never used.
     Blank,
+    /// Not as it was written.
+    Damaged,
     /// Of another format.
     Version(u16),
 }
@@ -57,10 +62,13 @@ impl FileHead {
 
     pub fn decode(bytes: &[u8]) -> Result<FileHead, BadHead> {
         let mut bytes: [u8; FILE_HEAD] = *bytes.first_chunk().ok_or(BadHead::Blank)?;
+        if bytes == [0; FILE_HEAD] {
+            return Err(BadHead::Blank);
+        }
         let crc = u32_at(&bytes, 12);
         bytes[12..16].fill(0);
         if bytes[..8] != FILE_MAGIC || crc != crc32c::crc32c(&bytes) {
-            return Err(BadHead::Blank);
+            return Err(BadHead::Damaged);
         }
         let version = u16::from_le_bytes([bytes[8], bytes[9]]);
         if version != VERSION {
@@ -94,18 +102,31 @@ impl BatchHead {
         head[8..12].copy_from_slice(&self.length.to_le_bytes());
         head[16..24].copy_from_slice(&self.first_lsn.0.to_le_bytes());
         head[24..32].copy_from_slice(&self.durable.0.to_le_bytes());
+        let crc = checksum(salt, head, &[]);
+        head[12..16].copy_from_slice(&crc.to_le_bytes());
         let crc = checksum(salt, head, &records[..self.length as usize]);
         head[4..8].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// The head, if there is one; says nothing about its records.
-    pub fn peek(bytes: &[u8]) -> Option<BatchHead> {
+    /// The head, if there is one that belongs to this file; says nothing about its records.
+    pub fn peek(bytes: &[u8], salt: u64) -> Option<BatchHead> {
         let head: &[u8; BATCH_HEAD] = bytes.first_chunk()?;
-        (head[..4] == BATCH_MAGIC).then(|| BatchHead {
-            length: u32_at(head, 8),
-            first_lsn: Lsn(u64_at(head, 16)),
-            durable: Lsn(u64_at(head, 24)),
+        let mut plain = *head;
+        plain[4..8].fill(0);
+        plain[12..16].fill(0);
+        (head[..4] == BATCH_MAGIC && u32_at(head, 12) == checksum(salt, &plain, &[])).then(|| {
+            BatchHead {
+                length: u32_at(head, 8),
+                first_lsn: Lsn(u64_at(head, 16)),
+                durable: Lsn(u64_at(head, 24)),
+            }
         })
+    }
+
+    /// Where a batch of whatever file says that it begins. Nothing vouches for it.
+    pub fn claimed_first_lsn(bytes: &[u8]) -> Option<Lsn> {
+        let head: &[u8; BATCH_HEAD] = bytes.first_chunk()?;
+        (head[..4] == BATCH_MAGIC).then(|| Lsn(u64_at(head, 16)))
     }
 
     /// True if the batch, of which all bytes are there, is as it was written.
@@ -212,7 +233,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes;
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(FileHead::decode(&damaged), Err(BadHead::Blank), "bit {bit}");
+            assert_eq!(FileHead::decode(&damaged), Err(BadHead::Damaged), "bit {bit}");
         }
     }
 
@@ -236,7 +257,8 @@ mod tests {
                 durable: Lsn(first / 2),
             };
             head.seal(&mut batch, salt);
-            prop_assert_eq!(BatchHead::peek(&batch), Some(head));
+            prop_assert_eq!(BatchHead::peek(&batch, salt), Some(head));
+            prop_assert_eq!(BatchHead::peek(&batch, salt ^ 1), None);
             prop_assert!(head.verify(&batch, salt));
             prop_assert!(!head.verify(&batch, salt ^ 1));
             let read: Vec<_> = records(&batch[BATCH_HEAD..], head.first_lsn)
@@ -246,14 +268,15 @@ mod tests {
             prop_assert_eq!(&read, &payloads);
             let at = flip.index(batch.len() * 8);
             batch[at / 8] ^= 1 << (at % 8);
-            let damaged = BatchHead::peek(&batch);
+            let damaged = BatchHead::peek(&batch, salt);
             prop_assert!(!damaged.is_some_and(|head| head.verify(&batch, salt)));
         }
 
         #[test]
         fn no_bytes_make_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = FileHead::decode(&bytes);
-            if let Some(head) = BatchHead::peek(&bytes) {
+            BatchHead::claimed_first_lsn(&bytes);
+            if let Some(head) = BatchHead::peek(&bytes, 0) {
                 head.verify(&bytes, 0);
             }
             records(&bytes, Lsn(0)).for_each(drop);

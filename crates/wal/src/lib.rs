@@ -15,9 +15,11 @@ mod error;
 mod files;
 mod format;
 mod lsn;
+mod pace;
 mod pending;
 mod progress;
 mod recovery;
+mod repair;
 mod sync;
 mod threads;
 mod writer;
@@ -34,8 +36,9 @@ pub use error::Error;
 pub use files::is_full;
 pub use format::{RECORD_HEAD, Record, VERSION};
 pub use lsn::{Lsn, StreamId};
-pub use pending::Payload;
+pub use pending::{MAX_PAYLOAD, Payload};
 pub use recovery::{FileReport, Scan, scan};
+pub use repair::cut;
 
 use files::Files;
 use pending::{Batch, Pending};
@@ -97,10 +100,15 @@ impl Wal {
             threads,
         } = options;
         disk.create_dir(&dir).map_err(Error::disk("make", &dir))?;
+        recovery::settle(&*disk, &scanned)?;
         let end = scanned.end;
+        // Room for a file's head and a batch.
+        let block = BLOCK as u64;
+        let file_size = file_size.max(2 * block).next_multiple_of(block);
         let files = Arc::new(Files::new(disk, dir, file_size, scanned));
         let progress = Arc::new(Progress::starting_at(end));
         let writer = Writer::open(files.clone(), progress.clone(), end, !threads)?;
+        files.remove_surplus()?;
         let shared = Arc::new(Shared {
             pending: Pending::starting_at(end),
             progress,
@@ -130,7 +138,11 @@ impl Wal {
 
     /// True if that position is reached; otherwise the waker is called, once, when it is.
     pub fn wait(&self, lsn: Lsn, durability: Durability, waker: &Waker) -> bool {
-        self.shared.progress.wait(lsn, durability, waker)
+        if self.shared.progress.wait(lsn, durability, waker) {
+            return true;
+        }
+        self.shared.pending.hurry();
+        false
     }
 
     /// Bytes of records that have not been written yet.
@@ -144,13 +156,14 @@ impl Wal {
         self.shared.files.ends()
     }
 
-    /// Records up to there are not needed any more: their files may be used again. Later scans
-    /// must start from there.
+    /// Records up to there are not needed any more: their files may be used again, as soon as the
+    /// log is durable beyond them. Later scans must start from there.
     ///
     /// # Errors
     /// A file that is not needed cannot be removed.
     pub fn release(&self, up_to: Lsn) -> Result<(), Error> {
-        self.shared.files.release(up_to)
+        let durable = self.reached(Durability::Fsync);
+        self.shared.files.release(up_to, durable)
     }
 
     /// True while the disk has no room for the next file.
@@ -211,6 +224,6 @@ impl Shared {
         tracing::error!(%error, "the log has failed: nothing more is kept or confirmed");
         let _ = self.failure.set(error);
         self.pending.close();
-        self.files.close();
+        self.files.fail();
     }
 }

@@ -1,8 +1,10 @@
 //! Records that wait to be written: one half of the double buffer.
 //!
 //! Appending copies a record behind the others under a short lock. The log's thread swaps the
-//! whole buffer for an empty one, so while it writes and syncs, the next batch forms itself.
+//! whole buffer for an empty one, so while it writes and syncs, the next batch forms itself. It is
+//! woken by whoever begins to wait, not by each record: who appends many writes them in one go.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -11,11 +13,20 @@ use crate::aligned::AlignedBuffer;
 use crate::durability::Urgency;
 use crate::format::{BATCH_HEAD, RECORD_HEAD, record_head};
 use crate::lsn::{Lsn, StreamId};
+use crate::pace::Pace;
 
-/// How long a record that nobody waits for may stay in memory.
+/// How long records that nobody waits for may stay in memory.
 const LAZY: Duration = Duration::from_millis(20);
 /// A buffer that is larger than this is given back when little of it was used.
 const KEPT: usize = 1024 * 1024;
+/// A batch that has as many bytes takes no more records: its length has 32 bits, and while a buffer
+/// grows, which copies it, everybody waits.
+const FULL: usize = 16 * 1024 * 1024;
+
+/// Bytes of the largest payload. Whoever appends makes sure that it has no more.
+pub const MAX_PAYLOAD: usize = 1024 * 1024 * 1024;
+
+const _: () = assert!(FULL + RECORD_HEAD + MAX_PAYLOAD < u32::MAX as usize);
 
 /// A record's payload while it is appended.
 pub struct Payload<'a>(&'a mut AlignedBuffer);
@@ -39,6 +50,31 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    /// Bytes of records.
+    pub fn length(&self) -> usize {
+        (self.end.0 - self.first_lsn.0) as usize
+    }
+
+    #[inline]
+    fn append(
+        &mut self,
+        stream: StreamId,
+        urgency: Urgency,
+        write: impl FnOnce(&mut Payload<'_>),
+    ) {
+        // Not where the bytes end: a `write` that panicked has left some.
+        let start = BATCH_HEAD + self.length();
+        self.bytes.resize(start);
+        self.bytes.extend(&[0; RECORD_HEAD]);
+        write(&mut Payload(&mut self.bytes));
+        let whole = self.bytes.len() - start;
+        assert!(whole <= RECORD_HEAD + MAX_PAYLOAD, "a payload is too large");
+        let head = record_head(stream, (whole - RECORD_HEAD) as u32);
+        self.bytes.as_mut_slice()[start..start + RECORD_HEAD].copy_from_slice(&head);
+        self.end.0 += whole as u64;
+        self.urgency = self.urgency.max(Some(urgency));
+    }
+
     fn begin(&mut self, at: Lsn) {
         let capacity = self.bytes.capacity();
         if capacity > KEPT && self.bytes.len() < capacity / 4 {
@@ -55,11 +91,24 @@ impl Batch {
     }
 }
 
+/// What the log's thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sleep {
+    /// Any record.
+    Empty,
+    /// Somebody who waits for the records that are there, or a deadline.
+    Unawaited,
+}
+
 #[derive(Debug, Default)]
 struct State {
+    /// Batches that are full, oldest first.
+    full: VecDeque<Batch>,
+    /// The one that records are added to.
     batch: Batch,
-    /// The log's thread waits for something that is more urgent than this.
-    sleeping: Option<Option<Urgency>>,
+    /// Somebody waits for what is there.
+    awaited: bool,
+    sleeping: Option<Sleep>,
     /// Nothing more is taken.
     closed: bool,
 }
@@ -90,24 +139,38 @@ impl Pending {
         if state.closed {
             return Lsn(u64::MAX);
         }
-        let batch = &mut state.batch;
-        if batch.is_empty() {
-            batch.bytes.resize(BATCH_HEAD);
+        state.batch.append(stream, urgency, write);
+        let end = state.batch.end;
+        if state.batch.bytes.len() >= FULL {
+            self.set_aside(&mut state);
         }
-        let start = batch.bytes.len();
-        batch.bytes.extend(&[0; RECORD_HEAD]);
-        write(&mut Payload(&mut batch.bytes));
-        let whole = batch.bytes.len() - start;
-        let head = record_head(stream, (whole - RECORD_HEAD) as u32);
-        batch.bytes.as_mut_slice()[start..start + RECORD_HEAD].copy_from_slice(&head);
-        batch.end.0 += whole as u64;
-        batch.urgency = batch.urgency.max(Some(urgency));
-        let (end, wanted) = (batch.end, batch.urgency);
-        if state.sleeping.is_some_and(|content| wanted > content) {
-            state.sleeping = None;
-            self.filled.notify_one();
+        if state.sleeping == Some(Sleep::Empty) {
+            self.wake(&mut state);
         }
         end
+    }
+
+    #[cold]
+    fn set_aside(&self, state: &mut State) {
+        let mut next = Batch::default();
+        next.begin(state.batch.end);
+        let full = std::mem::replace(&mut state.batch, next);
+        state.full.push_back(full);
+        self.wake(state);
+    }
+
+    /// Has what is there written now: somebody waits for it.
+    pub fn hurry(&self) {
+        let mut state = self.state.lock();
+        state.awaited = true;
+        if state.sleeping.is_some() && !state.batch.is_empty() {
+            self.wake(&mut state);
+        }
+    }
+
+    fn wake(&self, state: &mut State) {
+        state.sleeping = None;
+        self.filled.notify_one();
     }
 
     /// Where the last record ends.
@@ -117,37 +180,57 @@ impl Pending {
 
     /// Waits until something is to be written, and swaps it for `spare`. False at the end: the
     /// log was closed, and everything has been taken out.
-    pub fn take(&self, spare: &mut Batch) -> bool {
+    pub fn take(&self, pace: &mut Pace, spare: &mut Batch) -> bool {
+        if !self.wait_for_records() {
+            return false;
+        }
+        pace.let_grow(self);
         let mut state = self.state.lock();
-        // Lazy records have been waiting since then.
-        let mut since: Option<Instant> = None;
+        pace.took(state.batch.bytes.len());
+        Self::swap(&mut state, spare);
+        true
+    }
+
+    /// False at the end.
+    fn wait_for_records(&self) -> bool {
+        let mut state = self.state.lock();
+        let mut deadline: Option<Instant> = None;
         loop {
-            match state.batch.urgency {
-                Some(Urgency::Prompt(_)) => break,
-                Some(Urgency::Lazy) if state.closed => break,
-                Some(Urgency::Lazy) => {
-                    let deadline = *since.get_or_insert_with(Instant::now) + LAZY;
-                    state.sleeping = Some(Some(Urgency::Lazy));
-                    if self.filled.wait_until(&mut state, deadline).timed_out() {
-                        break;
-                    }
+            if !state.full.is_empty() {
+                break;
+            }
+            if state.batch.is_empty() {
+                if state.closed {
+                    return false;
                 }
-                None if state.closed => return false,
-                None => {
-                    state.sleeping = Some(None);
-                    self.filled.wait(&mut state);
-                }
+                state.sleeping = Some(Sleep::Empty);
+                self.filled.wait(&mut state);
+                continue;
+            }
+            if state.awaited || state.closed {
+                break;
+            }
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + LAZY);
+            state.sleeping = Some(Sleep::Unawaited);
+            if self.filled.wait_until(&mut state, deadline).timed_out() {
+                break;
             }
         }
         state.sleeping = None;
-        Self::swap(&mut state, spare);
         true
+    }
+
+    /// Bytes that wait, and whether more may come.
+    pub fn waiting(&self) -> (usize, bool) {
+        let state = self.state.lock();
+        let full: usize = state.full.iter().map(|batch| batch.bytes.len()).sum();
+        (full + state.batch.bytes.len(), !state.closed)
     }
 
     /// As [`Pending::take`], without waiting; false if there is nothing.
     pub fn take_now(&self, spare: &mut Batch) -> bool {
         let mut state = self.state.lock();
-        if state.batch.is_empty() {
+        if state.full.is_empty() && state.batch.is_empty() {
             return false;
         }
         Self::swap(&mut state, spare);
@@ -155,6 +238,12 @@ impl Pending {
     }
 
     fn swap(state: &mut State, spare: &mut Batch) {
+        state.sleeping = None;
+        if let Some(full) = state.full.pop_front() {
+            *spare = full;
+            return;
+        }
+        state.awaited = false;
         spare.begin(state.batch.end);
         std::mem::swap(&mut state.batch, spare);
     }

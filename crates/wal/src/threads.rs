@@ -1,5 +1,6 @@
 //! The log's threads: one writes and syncs, one makes files ready.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::pace::Pace;
 use crate::{Batch, Error, Shared, Stop, Writer};
 
 /// How often to look whether the writer has ended.
@@ -35,7 +37,15 @@ impl Wake for Unpark {
 pub(crate) enum Threads {
     Running(Mutex<Option<Running>>),
     /// The caller, whenever it likes.
-    None(Box<Mutex<(Writer, Batch)>>),
+    None(Box<Mutex<Alone>>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Alone {
+    writer: Writer,
+    batch: Batch,
+    /// The batch waits for room on the disk.
+    held: bool,
 }
 
 #[derive(Debug)]
@@ -47,40 +57,43 @@ pub(crate) struct Running {
 impl Threads {
     pub fn start(shared: &Arc<Shared>, writer: Writer, threads: bool) -> Threads {
         if !threads {
-            return Threads::None(Box::new(Mutex::new((writer, Batch::default()))));
+            return Threads::None(Box::new(Mutex::new(Alone {
+                writer,
+                batch: Batch::default(),
+                held: false,
+            })));
         }
-        let writing = {
-            let shared = shared.clone();
-            spawn("leveret-wal", move || {
-                if let Err(Stop::Failed(error)) = write_until_closed(&shared, writer) {
-                    shared.fail(error);
-                }
-            })
-        };
-        let preparing = {
-            let shared = shared.clone();
-            spawn("leveret-wal-files", move || {
-                if let Err(error) = shared.files.prepare_until_closed() {
-                    shared.fail(error);
-                }
-            })
-        };
+        let writing = spawn("leveret-wal", shared, |shared| {
+            write_until_closed(shared, writer)
+        });
+        let preparing = spawn("leveret-wal-files", shared, |shared| {
+            shared.files.prepare_until_closed()
+        });
         Threads::Running(Mutex::new(Some(Running { writing, preparing })))
     }
 
     pub fn run_once(&self, shared: &Shared) {
         let Threads::None(work) = self else { return };
-        let (writer, batch) = &mut *work.lock();
+        let Alone {
+            writer,
+            batch,
+            held,
+        } = &mut *work.lock();
         if shared.failure.get().is_some() {
             return;
         }
         if let Err(error) = shared.files.prepare_wanted() {
             return shared.fail(error);
         }
-        if shared.pending.take_now(batch)
-            && let Err(Stop::Failed(error)) = writer.write(batch)
-        {
-            shared.fail(error);
+        while *held || shared.pending.take_now(batch) {
+            match writer.write(batch) {
+                Ok(()) => *held = false,
+                Err(Stop::Full) => {
+                    *held = true;
+                    return;
+                }
+                Err(Stop::Failed(error)) => return shared.fail(error),
+            }
         }
     }
 
@@ -88,8 +101,13 @@ impl Threads {
     pub fn join(&self, shared: &Shared) {
         let running = match self {
             Threads::Running(running) => running.lock().take(),
-            Threads::None(_) => {
+            Threads::None(alone) => {
                 self.run_once(shared);
+                if shared.failure.get().is_none()
+                    && let Err(error) = alone.lock().writer.finish()
+                {
+                    shared.fail(error);
+                }
                 None
             }
         };
@@ -106,17 +124,44 @@ impl Threads {
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+/// A thread whose error or panic is the log's failure: nobody must wait for it in vain.
+fn spawn(
+    name: &str,
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Shared) -> Result<(), Error> + Send + 'static,
+) -> JoinHandle<()> {
+    let shared = shared.clone();
+    let work = move || {
+        let done = catch_unwind(AssertUnwindSafe(|| work(&shared)));
+        let done = done.unwrap_or_else(|_| Err(shared.files.panicked()));
+        if let Err(error) = done {
+            shared.fail(error);
+        }
+    };
     std::thread::Builder::new()
         .name(name.to_owned())
         .spawn(work)
         .expect("the system has room for a thread")
 }
 
-fn write_until_closed(shared: &Shared, mut writer: Writer) -> Result<(), Stop> {
-    let mut batch = Batch::default();
-    while shared.pending.take(&mut batch) {
-        writer.write(&mut batch)?;
+fn write_until_closed(shared: &Shared, mut writer: Writer) -> Result<(), Error> {
+    let (mut pace, mut batch) = (Pace::default(), Batch::default());
+    while shared.pending.take(&mut pace, &mut batch) {
+        if shared.failure.get().is_some() {
+            break;
+        }
+        match writer.write(&mut batch) {
+            Ok(()) => {}
+            Err(Stop::Full) => {
+                tracing::warn!("closed while the disk was full: the last records are lost");
+                return Ok(());
+            }
+            Err(Stop::Failed(error)) => return Err(error),
+        }
     }
-    writer.sync().map_err(|error: Error| Stop::Failed(error))
+    // The other thread may have failed.
+    match shared.failure.get() {
+        Some(_) => Ok(()),
+        None => writer.finish(),
+    }
 }

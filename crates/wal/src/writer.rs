@@ -15,7 +15,8 @@ use crate::lsn::Lsn;
 use crate::pending::Batch;
 use crate::progress::Progress;
 
-/// Size of the first file of a process: others are made ready while it is written to.
+/// Size of the first file of a process, if others are not smaller: they are made ready while it is
+/// written to.
 const STARTER: u64 = 4 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -42,8 +43,8 @@ struct Current {
 /// Why nothing more can be written.
 pub(crate) enum Stop {
     Failed(Error),
-    /// The log was closed while it waited for room.
-    Closed,
+    /// The disk is full, and nobody waits for room: the batch can be written later.
+    Full,
 }
 
 impl From<Error> for Stop {
@@ -61,7 +62,7 @@ impl Writer {
         at: Lsn,
         alone: bool,
     ) -> Result<Writer, Error> {
-        let prepared = files.prepare(STARTER)?;
+        let prepared = files.prepare(STARTER.min(files.size))?;
         let current = begin(&files, prepared, at)?;
         Ok(Writer {
             files,
@@ -74,14 +75,15 @@ impl Writer {
 
     /// Writes a batch, syncs it if it asks for that, and tells whoever waits.
     pub fn write(&mut self, batch: &mut Batch) -> Result<(), Stop> {
-        let length = (batch.bytes.len() - BATCH_HEAD) as u32;
+        let length = batch.length();
+        batch.bytes.resize(BATCH_HEAD + length);
         batch.bytes.pad();
         let size = batch.bytes.len() as u64;
         if self.current.position + size > self.current.size {
             self.roll(size, batch.first_lsn)?;
         }
         let head = BatchHead {
-            length,
+            length: length as u32,
             first_lsn: batch.first_lsn,
             durable: self.progress.reached(Durability::Fsync),
         };
@@ -116,6 +118,13 @@ impl Writer {
         Ok(())
     }
 
+    /// Syncs what was written: that was all.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.sync()?;
+        self.progress.durable(self.progress.reached(Durability::Os));
+        Ok(())
+    }
+
     /// Goes on in the next file. The one before is synced first, whatever was asked for: only the
     /// last file of a log may have a tail that was not.
     #[cold]
@@ -127,14 +136,15 @@ impl Writer {
             self.files.prepare_wanted()?;
             self.files.take_next()
         } else {
-            Some(self.files.wait_for_next().ok_or(Stop::Closed)?)
+            self.files.wait_for_next()
         };
         let next = match next {
             Some(next) if next.size >= needed => next,
-            // Larger than a whole file: one of its own.
+            // A batch larger than a whole file gets one of its own.
             next => {
                 next.into_iter().for_each(|next| self.files.discard(next));
-                self.files.prepare_waiting(needed)?.ok_or(Stop::Closed)?
+                let next = self.files.prepare_waiting(needed, !self.alone)?;
+                next.ok_or(Stop::Full)?
             }
         };
         self.current = begin(&self.files, next, at)?;

@@ -152,8 +152,12 @@ impl Connection {
                     Poll::Ready(Err(error)) => return Poll::Ready(End::Failed(error)),
                     Poll::Pending => {}
                 }
+                let read = progress;
                 progress |= self.drain_outbox();
-                progress |= self.say_what_is_logged(cx);
+                // Waiting has the log written: rather once, for all that has come.
+                if !read {
+                    progress |= self.say_what_is_logged(cx);
+                }
             }
             // Sleep only when every source of work will wake this task: the outbox is empty or
             // the socket is full, and nothing that can be written is left.
@@ -161,6 +165,7 @@ impl Connection {
                 return Poll::Pending;
             }
         }
+        self.say_what_is_logged(cx);
         cx.waker().wake_by_ref();
         Poll::Pending
     }

@@ -78,11 +78,6 @@ impl ChunkHead {
             first: QueueSeq(cursor.u64().ok()?),
         })
     }
-
-    /// Bytes that it takes in its file.
-    pub fn size(&self) -> u64 {
-        (CHUNK_HEAD as u64 + u64::from(self.length)).next_multiple_of(wal::BLOCK as u64)
-    }
 }
 
 /// The messages of a chunk that was verified.
@@ -214,7 +209,6 @@ mod tests {
             prop_assert_eq!(closed.size % wal::BLOCK, 0);
             let mut bytes = writer.buffer.as_slice().to_vec();
             let (head, contents) = Contents::verify(&bytes, 7).expect("as written");
-            prop_assert_eq!(head.size(), closed.size as u64);
             let read: Result<Vec<_>, _> = contents.0.collect();
             let read: Vec<_> = read.expect("whole")
                 .into_iter()
