@@ -96,7 +96,9 @@ pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, Error> {
     let (_, manifest) = ManifestFiles::open(disk.clone(), dir, false)?;
     let start = manifest.start;
     let mut recovering = Recovering::new(manifest);
-    let scanned = wal::scan(&**disk, &layout.wal, start, |record| recovering.replay(record));
+    let scanned = wal::scan(&**disk, &layout.wal, start, |record| {
+        recovering.replay(record)
+    });
     let (log, end, damage) = match scanned {
         Ok(scan) => (scan.files, scan.end, None),
         Err(wal::Error::Damaged { path, offset, end }) => {
@@ -165,8 +167,7 @@ fn has_head(disk: &dyn Disk, path: &Path, stream: StreamId, number: u64) -> bool
     let read = disk
         .open(path, Open::Read)
         .and_then(|file| file.read(block.as_mut_slice(), 0));
-    read.is_ok()
-        && SegmentHead::decode(block.as_slice()) == Some(SegmentHead { stream, number })
+    read.is_ok() && SegmentHead::decode(block.as_slice()) == Some(SegmentHead { stream, number })
 }
 
 /// What was cut out.

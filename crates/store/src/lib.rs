@@ -35,5 +35,5 @@ pub use queue::{Flush, QueueStore, Record, TransactionRecord, Written};
 pub use recovery::{Recovered, RecoveredQueue};
 pub use resident::{FlushGoal, MAX_FLUSH_BYTES, MAX_FLUSH_MESSAGES, Resident};
 pub use seq::{QueueSeq, SeqRun};
-pub use store::{Budget, Store};
+pub use store::{Budget, Store, Work};
 pub use wal::{Disk, Durability, Lsn, RealDisk, StreamId};

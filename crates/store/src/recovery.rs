@@ -10,7 +10,7 @@ use wal::{Durability, Lsn, StreamId};
 
 use crate::definitions::DefinitionMap;
 use crate::error::Error;
-use crate::liveness::Epoch;
+use crate::liveness::{EPOCH, Epoch};
 use crate::manifest::{Manifest, QueueSnapshot};
 use crate::message::Message;
 use crate::op::{self, Messages, Op};
@@ -26,6 +26,8 @@ pub(crate) struct Recovering {
     definitions: DefinitionMap,
     queues: HashMap<StreamId, QueueParts>,
     next_stream: u64,
+    /// Bytes of an epoch of the log.
+    pub epoch: u64,
     malformed: Option<Lsn>,
 }
 
@@ -52,6 +54,7 @@ impl Recovering {
                 .map(|queue| (queue.stream, QueueParts::from(queue)))
                 .collect(),
             next_stream: manifest.next_stream,
+            epoch: EPOCH,
             malformed: None,
         }
     }
@@ -60,7 +63,7 @@ impl Recovering {
         if self.malformed.is_some() {
             return;
         }
-        let epoch = Epoch::of(record.lsn);
+        let epoch = Epoch::of(record.lsn, self.epoch);
         let read = op::read(record.stream, record.payload, &mut |stream, op| {
             self.next_stream = self.next_stream.max(stream.0 + 1);
             match op {

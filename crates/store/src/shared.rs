@@ -1,10 +1,10 @@
 //! What all queues of a node and the store's threads share.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak, mpsc};
 use std::task::Waker;
 
-use ahash::HashMap;
 use parking_lot::Mutex;
 use wal::{Disk, StreamId, Wal};
 
@@ -25,7 +25,8 @@ pub(crate) struct Shared {
     pub liveness: Liveness,
     pub garbage: Garbage,
     pub definitions: Mutex<Definitions>,
-    pub residents: Mutex<HashMap<StreamId, Weak<dyn Resident>>>,
+    /// In order, so that one course of events has one course of writes.
+    pub residents: Mutex<BTreeMap<StreamId, Weak<dyn Resident>>>,
     pub next_stream: AtomicU64,
     /// Bytes of messages that all queues keep in memory.
     pub resident: AtomicUsize,
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub loads: mpsc::Sender<Option<Load>>,
     /// Queues that are gone, and whose files go once that is durable.
     pub forgotten: Mutex<Vec<StreamId>>,
+    pub done: Done,
     /// The disk had no room when something was to be written.
     pub full: AtomicBool,
     pub failure: OnceLock<Error>,
@@ -76,6 +78,20 @@ impl Shared {
     pub fn request(&self, request: Request) {
         // The thread is gone at the end of the process only.
         let _ = self.requests.send(request);
+    }
+}
+
+/// What the thread that writes segments and manifests has done.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub flushes: AtomicU64,
+    pub checkpoints: AtomicU64,
+    pub compactions: AtomicU64,
+}
+
+impl Done {
+    pub fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::task::Waker;
 
-use ahash::HashMap;
 use parking_lot::Mutex;
 use wal::{Disk, Durability, Lsn, StreamId, Urgency, Wal};
 
 use crate::data_dir::Layout;
 use crate::definitions::{DefinitionChange, DefinitionMap, Definitions};
 use crate::error::Error;
-use crate::liveness::Liveness;
+use crate::liveness::{EPOCH, Liveness};
 use crate::load::Load;
 use crate::manifest::ManifestFiles;
 use crate::op;
@@ -20,7 +19,8 @@ use crate::pager::{Pager, Workers};
 use crate::queue::{QueueStore, TransactionRecord};
 use crate::recovery::{Recovered, Recovering};
 use crate::resident::{Request, Resident};
-use crate::shared::{Garbage, Pressure, Shared};
+use crate::segment::SEGMENT_SIZE;
+use crate::shared::{Done, Garbage, Pressure, Shared};
 
 /// Unwritten bytes of log above which publishers wait.
 const MAX_UNWRITTEN: u64 = 64 * 1024 * 1024;
@@ -36,6 +36,10 @@ pub struct Budget {
     pub log: u64,
     /// Bytes of a file of the log.
     pub log_file: u64,
+    /// Bytes of log that are told apart when it is asked which part of it is needed.
+    pub epoch: u64,
+    /// Bytes after which a segment is closed.
+    pub segment: u64,
 }
 
 impl Default for Budget {
@@ -45,8 +49,21 @@ impl Default for Budget {
             node: 1024 * 1024 * 1024,
             log: 1024 * 1024 * 1024,
             log_file: 64 * 1024 * 1024,
+            epoch: EPOCH,
+            segment: SEGMENT_SIZE,
         }
     }
+}
+
+/// What a store has done since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work {
+    /// How often messages of a queue were written to a segment.
+    pub flushes: u64,
+    /// How often a manifest was written, so that log and files could go.
+    pub checkpoints: u64,
+    /// How many segments were written anew without what is gone.
+    pub compactions: u64,
 }
 
 /// A node's store.
@@ -80,6 +97,7 @@ impl Store {
         }
         let start = manifest.start;
         let mut recovering = Recovering::new(manifest);
+        recovering.epoch = budget.epoch;
         let scan = wal::scan(&*disk, &layout.wal, start, |record| {
             recovering.replay(record)
         })?;
@@ -89,6 +107,7 @@ impl Store {
             file_size: budget.log_file,
             threads,
         };
+        let end = scan.end;
         let wal = Wal::open(disk.clone(), options, scan)?;
         let (requests, requested) = mpsc::channel();
         let (loads, wanted) = mpsc::channel();
@@ -100,16 +119,17 @@ impl Store {
             layout,
             wal,
             budget,
-            liveness: Liveness::default(),
+            liveness: Liveness::new(budget.epoch, end),
             garbage: Garbage::default(),
             definitions: Mutex::new(definitions),
-            residents: Mutex::new(HashMap::default()),
+            residents: Mutex::default(),
             next_stream: AtomicU64::new(recovered.next_stream),
             resident: AtomicUsize::new(0),
             pressure: Pressure::default(),
             requests,
             loads,
             forgotten: Mutex::default(),
+            done: Done::default(),
             full: AtomicBool::new(false),
             failure: OnceLock::new(),
         });
@@ -198,6 +218,16 @@ impl Store {
     /// The memory that queues may use changes with what the machine has.
     pub fn budget(&self) -> Budget {
         self.shared.budget
+    }
+
+    /// What has been done since the store was opened.
+    pub fn work(&self) -> Work {
+        let done = &self.shared.done;
+        Work {
+            flushes: done.flushes.load(Ordering::Relaxed),
+            checkpoints: done.checkpoints.load(Ordering::Relaxed),
+            compactions: done.compactions.load(Ordering::Relaxed),
+        }
     }
 
     /// Reads chunks now, in the calling thread.

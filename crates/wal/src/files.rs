@@ -326,9 +326,11 @@ impl Files {
         Ok(())
     }
 
-    /// Where each file with records ends, oldest first.
-    pub fn ends(&self) -> Vec<Lsn> {
-        self.state.lock().used.iter().map(|used| used.end).collect()
+    /// Where the records of each file end, and its size, oldest first.
+    pub fn used(&self) -> Vec<(Lsn, u64)> {
+        let state = self.state.lock();
+        let used = state.used.iter();
+        used.map(|used| (used.end, used.size)).collect()
     }
 
     /// True while the disk has no room for the next file.

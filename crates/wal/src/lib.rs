@@ -151,9 +151,10 @@ impl Wal {
         end.0.saturating_sub(self.reached(Durability::Os).0)
     }
 
-    /// Where each file with records ends, oldest first; the last is being written to.
-    pub fn file_ends(&self) -> Vec<Lsn> {
-        self.shared.files.ends()
+    /// Where the records of each file end, and its size in bytes; oldest first. The last one is
+    /// being written to.
+    pub fn files(&self) -> Vec<(Lsn, u64)> {
+        self.shared.files.used()
     }
 
     /// Records up to there are not needed any more: their files may be used again, as soon as the

@@ -209,7 +209,7 @@ fn closing_does_not_wait_for_room() {
 fn closing_asks_a_disk_that_was_full_once_more() {
     let disk = FaultyDisk::new(1);
     let wal = with_threads(disk.clone());
-    disk.set_capacity(FILE * 2);
+    disk.set_capacity(FILE);
     append(&wal, FSYNC, 1, 15_000);
     wait_until("filling the disk", || wal.disk_full());
     disk.set_capacity(FILE * 300);

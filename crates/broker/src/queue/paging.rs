@@ -7,7 +7,7 @@ use store::{
 
 use super::{Queue, State};
 
-/// Bytes that are read from segments at a time.
+/// Bytes that are read from segments at a time, if the queue may keep as many.
 const READ_AHEAD: usize = 1024 * 1024;
 
 impl Resident for Queue {
@@ -72,7 +72,8 @@ impl State {
     pub(super) fn load_next(&mut self) -> Option<Load> {
         loop {
             let from = self.ready.next_load()?;
-            let load = self.store.plan_load(from, READ_AHEAD);
+            let bytes = READ_AHEAD.min(self.store.budget());
+            let load = self.store.plan_load(from, bytes);
             if load.is_some() {
                 return load;
             }

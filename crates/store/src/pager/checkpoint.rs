@@ -6,9 +6,9 @@ use wal::{Durability, Lsn, StreamId};
 
 use super::Pager;
 use crate::error::Error;
-use crate::liveness::Epoch;
 use crate::manifest::{Manifest, QueueSnapshot};
 use crate::segment::{path, queue_dir};
+use crate::shared::Done;
 
 /// A checkpoint frees at least this much, and several times what it writes.
 const WORTHWHILE: u64 = 48 * 1024 * 1024;
@@ -20,25 +20,21 @@ struct Snapshots {
 }
 
 impl Pager {
-    /// Up to where the log is not needed once there is a new manifest: a whole number of files.
-    fn releasable(&self) -> Lsn {
+    /// How many of the log's files are not needed once there is a new manifest, oldest first.
+    fn releasable(&self, files: &[(Lsn, u64)]) -> usize {
         let end = self.shared.wal.reached(Durability::Os);
-        let needed = self.shared.liveness.oldest(
-            Epoch::of(self.start),
-            Epoch::of(end).max(Epoch::of(self.start)),
-        );
-        let mut files = self.shared.wal.file_ends();
+        let liveness = &self.shared.liveness;
+        let needed = liveness.oldest(liveness.epoch(self.start), liveness.current(end));
         // The last one is being written to.
-        files.pop();
-        files
-            .into_iter()
-            .take_while(|end| Epoch::of(*end) < needed)
-            .last()
-            .map_or(self.start, |end| end.max(self.start))
+        let all = &files[..files.len().saturating_sub(1)];
+        let released = all.iter().take_while(|(end, _)| liveness.epoch(*end) < needed);
+        released.count()
     }
 
     pub(super) fn checkpoint_is_due(&self) -> bool {
-        let freed = self.releasable().0 - self.start.0;
+        let files = self.shared.wal.files();
+        // What they take on the disk, not what is in them: each process begins a file.
+        let freed: u64 = files[..self.releasable(&files)].iter().map(|(_, size)| size).sum();
         let worthwhile = WORTHWHILE
             .min(self.shared.budget.log_file / 2)
             .max(self.manifests.size * 4);
@@ -48,10 +44,16 @@ impl Pager {
     /// Writes a manifest; then releases the log and removes files that nothing needs.
     pub(super) fn checkpoint(&mut self) -> Result<(), Error> {
         // Before the snapshots: what is acknowledged later is only in later parts of the log.
-        let start = self.releasable();
+        let files = self.shared.wal.files();
+        let released = self.releasable(&files);
         let garbage = self.shared.garbage.take();
         let forgotten = std::mem::take(&mut *self.shared.forgotten.lock());
         let snapshots = self.snapshots();
+        // And after them: whoever was between logging and counting held his queue's lock, and has
+        // counted by now.
+        let released = released.min(self.releasable(&files));
+        let start = files[..released].last().map_or(self.start, |(end, _)| *end);
+        let start = start.max(self.start);
         let definitions = self.shared.definitions.lock().map.clone();
         let manifest = Manifest {
             start,
@@ -69,6 +71,7 @@ impl Pager {
             self.give_back(snapshots.doomed);
             return Err(error);
         }
+        Done::count(&self.shared.done.checkpoints);
         self.start = start;
         self.shared.wal.release(start)?;
         for (stream, segment) in snapshots.doomed {

@@ -11,6 +11,7 @@ use super::Pager;
 use crate::error::Error;
 use crate::resident::Resident;
 use crate::segment::SegmentWriter;
+use crate::shared::Done;
 
 impl Pager {
     pub(super) fn compact(&mut self) -> Result<(), Error> {
@@ -46,11 +47,12 @@ impl Pager {
         let writer = self
             .writers
             .entry(stream)
-            .or_insert_with(|| SegmentWriter::new(stream, next));
+            .or_insert_with(|| SegmentWriter::new(stream, next, self.shared.budget.segment));
         let chunks = writer.write(&*disk, queues, &mut self.buffer, &loaded.messages)?;
         let mut chunks = Some(chunks);
         queue.with_store(&mut |store, _| {
             if let Some(chunks) = chunks.take() {
+                Done::count(&self.shared.done.compactions);
                 store.replace_segment(segment, chunks);
             }
         });

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ahash::HashMap;
-use wal::{AlignedBuffer, Durability, Lsn, StreamId};
+use wal::{AlignedBuffer, Lsn, StreamId};
 
 use crate::error::Error;
 use crate::liveness::Epoch;
@@ -22,7 +22,7 @@ use crate::manifest::ManifestFiles;
 use crate::queue::Written;
 use crate::resident::{FlushGoal, Request, Resident};
 use crate::segment::SegmentWriter;
-use crate::shared::Shared;
+use crate::shared::{Done, Shared};
 
 pub(crate) use workers::Workers;
 
@@ -131,7 +131,7 @@ impl Pager {
         let writer = self.writers.entry(stream).or_insert_with(|| {
             let mut next = 1;
             queue.with_store(&mut |store, _| next = store.next_segment());
-            SegmentWriter::new(stream, next)
+            SegmentWriter::new(stream, next, self.shared.budget.segment)
         });
         let shared = &self.shared;
         let (disk, queues) = (&*shared.disk, &shared.layout.queues);
@@ -142,6 +142,7 @@ impl Pager {
         }
         match written {
             Ok(chunks) => {
+                Done::count(&self.shared.done.flushes);
                 queue.complete_flush(Written { flush, chunks });
                 Ok(true)
             }
@@ -198,21 +199,31 @@ impl Pager {
         Ok(self.shared.wal.sync()?)
     }
 
-    /// Moves what only the oldest part of a too long log holds to segments.
+    /// Moves what only the oldest files of a too large log hold to segments.
     fn bound_log(&mut self) -> Result<(), Error> {
-        let end = self.shared.wal.reached(Durability::Os);
-        let budget = self.shared.budget.log;
-        if end.0 - self.start.0 <= budget {
+        let files = self.shared.wal.files();
+        let mut excess: u64 = files.iter().map(|(_, size)| size).sum();
+        let budget = self.shared.budget.log + self.shared.budget.log_file;
+        if excess <= budget {
             return Ok(());
         }
-        // Enough for some files, so that this is not needed for each.
-        let until = Epoch::of(Lsn(end.0 - budget + budget / 8));
-        let oldest = self.shared.liveness.oldest(Epoch::of(self.start), until);
-        if oldest >= until {
+        // Somewhat more than is too much, so that this is not needed for each file.
+        excess = excess - budget + budget / 8;
+        let mut until = self.start;
+        for (end, size) in &files[..files.len() - 1] {
+            until = *end;
+            excess = excess.saturating_sub(*size);
+            if excess == 0 {
+                break;
+            }
+        }
+        let liveness = &self.shared.liveness;
+        let until = liveness.epoch(until);
+        if liveness.oldest(liveness.epoch(self.start), Epoch(until.0 + 1)) > until {
             return Ok(());
         }
         for (stream, queue) in self.shared.all_residents() {
-            self.flush(stream, &*queue, FlushGoal::Log(Epoch(until.0 - 1)))?;
+            self.flush(stream, &*queue, FlushGoal::Log(until))?;
         }
         Ok(())
     }

@@ -140,6 +140,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::liveness::EPOCH;
 
     fn run(first: u64, count: u64) -> SeqRun {
         SeqRun {
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn epochs_are_needed_until_their_messages_are_gone_or_flushed() {
-        let (liveness, mut marks) = (Liveness::default(), Marks::default());
+        let (liveness, mut marks) = (Liveness::new(EPOCH, wal::Lsn(0)), Marks::default());
         let oldest = |liveness: &Liveness| liveness.oldest(Epoch(0), Epoch(9));
         marks.add(&liveness, Epoch(1), QueueSeq(0), 10);
         marks.add(&liveness, Epoch(2), QueueSeq(10), 10);
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn purge_leaves_what_is_out() {
-        let (liveness, mut marks) = (Liveness::default(), Marks::default());
+        let (liveness, mut marks) = (Liveness::new(EPOCH, wal::Lsn(0)), Marks::default());
         marks.add(&liveness, Epoch(1), QueueSeq(0), 10);
         marks.add(&liveness, Epoch(2), QueueSeq(10), 10);
         marks.recount(&liveness, [QueueSeq(12)].into_iter());

@@ -191,7 +191,7 @@ impl QueueStore {
                 });
                 let liveness = &self.shared.liveness;
                 self.marks
-                    .add(liveness, Epoch::of(lsn), first, u64::from(count));
+                    .add(liveness, liveness.epoch(lsn), first, u64::from(count));
                 Some(lsn)
             }
             Record::Shared(record) => {
@@ -204,7 +204,8 @@ impl QueueStore {
 
     /// The transaction that was added to was logged at that position.
     pub fn transaction_logged(&mut self, lsn: Lsn) {
-        self.marks.logged(&self.shared.liveness, Epoch::of(lsn));
+        let liveness = &self.shared.liveness;
+        self.marks.logged(liveness, liveness.epoch(lsn));
     }
 
     /// A message has been out for delivery.

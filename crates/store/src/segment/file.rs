@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::message::Message;
 use crate::seq::QueueSeq;
 
-/// A segment is closed when it has this many bytes.
+/// A segment is closed when it has this many bytes, as a rule.
 pub(crate) const SEGMENT_SIZE: u64 = 32 * 1024 * 1024;
 /// Room is reserved in steps of this, once a segment is larger than that.
 const RESERVE: u64 = 4 * 1024 * 1024;
@@ -83,6 +83,8 @@ pub(crate) struct SegmentWriter {
     current: Option<Segment>,
     /// Number of the next segment.
     next: u64,
+    /// Bytes after which a segment is closed.
+    size: u64,
 }
 
 #[derive(Debug)]
@@ -96,11 +98,12 @@ struct Segment {
 
 impl SegmentWriter {
     /// Begins with segment `next`.
-    pub fn new(stream: StreamId, next: u64) -> Self {
+    pub fn new(stream: StreamId, next: u64, size: u64) -> Self {
         SegmentWriter {
             stream,
             current: None,
             next,
+            size,
         }
     }
 
@@ -135,7 +138,7 @@ impl SegmentWriter {
         if self
             .current
             .as_ref()
-            .is_some_and(|file| file.position >= SEGMENT_SIZE)
+            .is_some_and(|file| file.position >= self.size)
         {
             self.current = None;
         }

@@ -16,5 +16,7 @@ mod index;
 
 pub(crate) use chunk::Contents;
 pub use chunk::Unreadable;
-pub(crate) use file::{SegmentHead, SegmentWriter, path, queue_dir, segment_number, stream_of};
+pub(crate) use file::{
+    SEGMENT_SIZE, SegmentHead, SegmentWriter, path, queue_dir, segment_number, stream_of,
+};
 pub(crate) use index::{Chunk, Index, Place};
