@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use store::{Message, Record, Store, TransactionRecord};
+use store::{MAX_TRANSACTION, Message, Record, Store, TransactionRecord};
 
+use crate::error::Error;
 use crate::queue::{LeaseId, Logged, Outcome, Queue, State, Wakes};
 use crate::routing::Route;
 use parking_lot::MutexGuard;
@@ -13,23 +14,49 @@ use parking_lot::MutexGuard;
 pub struct Transaction {
     publishes: Vec<(Arc<Route>, Message)>,
     settlements: Vec<(Arc<Queue>, LeaseId, Outcome)>,
+    /// What its record may take, at most.
+    bytes: usize,
 }
 
+/// What a record needs for each message or acknowledgement of a queue, besides the message.
+const OVERHEAD: usize = 64;
+
 impl Transaction {
-    /// Adds a publish.
-    pub fn publish(&mut self, route: Arc<Route>, message: Message) {
+    /// Adds a publish. Fails with 406 where the transaction would become too large for a record
+    /// of the log.
+    pub fn publish(&mut self, route: Arc<Route>, message: Message) -> Result<(), Error> {
+        self.grow((message.stored_len() + OVERHEAD) * route.queues.len())?;
         self.publishes.push((route, message));
+        Ok(())
     }
 
-    /// Adds the end of a lease.
-    pub fn settle(&mut self, queue: Arc<Queue>, lease: LeaseId, outcome: Outcome) {
+    /// Adds the end of a lease. Fails as [`Transaction::publish`] does.
+    pub fn settle(
+        &mut self,
+        queue: Arc<Queue>,
+        lease: LeaseId,
+        outcome: Outcome,
+    ) -> Result<(), Error> {
+        self.grow(OVERHEAD)?;
         self.settlements.push((queue, lease, outcome));
+        Ok(())
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), Error> {
+        self.bytes += bytes;
+        match self.bytes > MAX_TRANSACTION {
+            true => Err(Error::precondition(format!(
+                "transaction is larger than {MAX_TRANSACTION} bytes"
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Makes everything visible at once: all queues are locked, in order of id, before the first
     /// is changed, and one record of the log says all of it. Returns what the answer must wait
     /// for, if anything.
     pub fn commit(&mut self, store: &Store) -> Option<Logged> {
+        self.bytes = 0;
         let publishes = std::mem::take(&mut self.publishes);
         let runs = in_runs(std::mem::take(&mut self.settlements));
         let mut queues: Vec<&Arc<Queue>> = publishes
@@ -164,9 +191,13 @@ mod tests {
                     for _ in 0..200 {
                         let mut transaction = Transaction::default();
                         for _ in 0..500 {
-                            transaction.publish(to_first.clone(), message());
+                            transaction
+                                .publish(to_first.clone(), message())
+                                .expect("it is small");
                         }
-                        transaction.publish(to_second.clone(), message());
+                        transaction
+                            .publish(to_second.clone(), message())
+                            .expect("it is small");
                         transaction.commit(&store);
                     }
                 })

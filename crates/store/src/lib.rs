@@ -36,4 +36,4 @@ pub use recovery::{Recovered, RecoveredQueue};
 pub use resident::{FlushGoal, MAX_FLUSH_BYTES, MAX_FLUSH_MESSAGES, Resident};
 pub use seq::{QueueSeq, SeqRun};
 pub use store::{Budget, Store, Work};
-pub use wal::{Disk, Durability, Lsn, RealDisk, StreamId};
+pub use wal::{Disk, Durability, Lsn, MAX_PAYLOAD as MAX_TRANSACTION, RealDisk, StreamId};

@@ -43,7 +43,9 @@ pub(crate) fn verify(
 /// Messages that were read, in order; some may have gone meanwhile.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Everything up to here was read.
+    /// Everything from here on was read,
+    pub from: QueueSeq,
+    /// up to here.
     pub end: QueueSeq,
     /// The messages.
     pub messages: Vec<(QueueSeq, Message)>,
@@ -52,15 +54,31 @@ pub struct Loaded {
 }
 
 impl Load {
+    /// Nothing was read.
+    pub(crate) fn nothing(&self) -> Loaded {
+        Loaded {
+            from: self.from,
+            end: self.from,
+            messages: Vec::new(),
+            lost: 0,
+        }
+    }
+
+    /// The segments that it reads.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = u64> {
+        self.chunks.iter().map(|chunk| chunk.place.segment)
+    }
+
     /// Reads and checks the chunks. One that is damaged is left out, said in the log, and left
     /// where it is.
     pub(crate) fn read(
-        self,
+        &self,
         disk: &dyn Disk,
         queues: &Path,
         buffer: &mut AlignedBuffer,
     ) -> Result<Loaded, Error> {
         let mut loaded = Loaded {
+            from: self.from,
             end: self.end,
             messages: Vec::new(),
             lost: 0,

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock, Weak, mpsc};
 use std::task::Waker;
 
 use parking_lot::Mutex;
-use wal::{Disk, StreamId, Wal};
+use wal::{AlignedBuffer, Disk, StreamId, Wal};
 
 use crate::data_dir::Layout;
 use crate::definitions::Definitions;
 use crate::error::Error;
 use crate::liveness::Liveness;
-use crate::load::Load;
+use crate::load::{Load, Loaded};
 use crate::resident::{Request, Requests, Resident};
 use crate::segment::Index;
 use crate::store::Budget;
@@ -67,6 +67,25 @@ impl Shared {
         let all = residents.iter();
         all.filter_map(|(stream, queue)| Some((*stream, queue.upgrade()?)))
             .collect()
+    }
+
+    /// Reads chunks. Their segments may have gone since that was planned: then nothing is read, and
+    /// whoever still wants something has to plan anew.
+    pub fn read(&self, load: &Load, buffer: &mut AlignedBuffer) -> Result<Loaded, Error> {
+        match load.read(&*self.disk, &self.layout.queues, buffer) {
+            Err(_) if !self.has_segments_of(load) => Ok(load.nothing()),
+            read => read,
+        }
+    }
+
+    fn has_segments_of(&self, load: &Load) -> bool {
+        let mut all = false;
+        if let Some(queue) = self.resident(load.stream) {
+            queue.with_store(&mut |store, _| {
+                all = load.segments().all(|number| store.has_segment(number));
+            });
+        }
+        all
     }
 
     /// Nothing more can be kept.

@@ -232,12 +232,7 @@ impl Store {
 
     /// Reads chunks now, in the calling thread.
     pub fn load_now(&self, load: Load) -> Result<crate::Loaded, Error> {
-        let shared = &self.shared;
-        load.read(
-            &*shared.disk,
-            &shared.layout.queues,
-            &mut wal::AlignedBuffer::default(),
-        )
+        self.shared.read(&load, &mut wal::AlignedBuffer::default())
     }
 
     /// Does the threads' work once, on a store without.

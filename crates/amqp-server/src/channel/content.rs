@@ -96,12 +96,11 @@ impl Channel {
             return Err(Exception::new(ReplyCode::FrameError, text).caused_by(PUBLISH));
         }
         arriving.message.append(part);
-        self.arrived(core, *arriving);
-        Ok(())
+        self.arrived(core, *arriving)
     }
 
     /// Publishes a message that is complete; else waits for more of its body.
-    pub(super) fn arrived(&mut self, core: &mut Core, content: Arriving) {
+    pub(super) fn arrived(&mut self, core: &mut Core, content: Arriving) -> Result<(), Exception> {
         let Arriving {
             route,
             mandatory,
@@ -115,6 +114,7 @@ impl Channel {
                     mandatory,
                     message,
                 }));
+                Ok(())
             }
         }
     }

@@ -46,17 +46,31 @@ pub(super) struct ChannelTransaction {
 }
 
 impl ChannelTransaction {
-    pub fn publish(&mut self, route: Arc<Route>, message: Message, mandatory: bool) {
+    pub fn publish(
+        &mut self,
+        route: Arc<Route>,
+        message: Message,
+        mandatory: bool,
+    ) -> Result<(), broker::Error> {
         if !route.queues.is_empty() {
-            self.work.publish(route, message);
+            self.work.publish(route, message)?;
         } else if mandatory {
             self.unroutable.push(message);
         }
+        Ok(())
     }
 
-    pub fn settle(&mut self, tag: u64, out: Out, queue: Arc<Queue>, outcome: Outcome) {
-        self.work.settle(queue, out.lease, outcome);
+    pub fn settle(
+        &mut self,
+        tag: u64,
+        out: Out,
+        queue: Arc<Queue>,
+        outcome: Outcome,
+    ) -> Result<(), broker::Error> {
+        let lease = out.lease;
+        // Whatever comes of it: at the channel's end it is out as before.
         self.settled.push((tag, out));
+        self.work.settle(queue, lease, outcome)
     }
 }
 

@@ -46,8 +46,7 @@ impl Channel {
         let (exchange, key) = (publish.exchange.as_bytes(), publish.routing_key.as_bytes());
         let prepared = self.prepare(core, exchange, key, header)?;
         let message = Message::new(&prepared.head(exchange, key, header), body);
-        self.publish_message(core, prepared.route, publish.mandatory, message);
-        Ok(())
+        self.publish_message(core, prepared.route, publish.mandatory, message)
     }
 
     /// The header of a publish whose body is still to come.
@@ -74,8 +73,7 @@ impl Channel {
                 mandatory,
                 message,
             },
-        );
-        Ok(())
+        )
     }
 
     #[inline]
@@ -132,13 +130,14 @@ impl Channel {
         route: Arc<Route>,
         mandatory: bool,
         message: Message,
-    ) {
+    ) -> Result<(), Exception> {
         let unroutable = route.queues.is_empty();
         match &mut self.mode {
             Mode::Plain => {}
             Mode::Transaction(transaction) => {
-                transaction.publish(route, message, mandatory);
-                return;
+                return transaction
+                    .publish(route, message, mandatory)
+                    .map_err(at_publish);
             }
             Mode::Confirm(confirms) => {
                 confirms.published += 1;
@@ -151,6 +150,7 @@ impl Channel {
         } else if mandatory {
             encode::no_route(&mut core.out, self.number, &message, core.frame_max);
         }
+        Ok(())
     }
 
     /// Confirms everything that was published and has reached its queues; at once where nothing

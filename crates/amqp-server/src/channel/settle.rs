@@ -53,8 +53,7 @@ impl Channel {
     ) -> Result<(), Exception> {
         if !multiple {
             let out = self.unacked.remove(tag).ok_or_else(|| unknown_tag(tag))?;
-            self.settle_one(core, tag, out, outcome);
-            return Ok(());
+            return self.settle_one(core, tag, out, outcome);
         }
         // Tag 0 stands for everything so far (0-9-1, basic.ack).
         let up_to = if tag == 0 { u64::MAX } else { tag };
@@ -64,18 +63,25 @@ impl Channel {
         let mut settled = Vec::new();
         self.unacked
             .remove_up_to(up_to, |tag, out| settled.push((tag, out)));
+        // All of them, so that none is forgotten when the channel ends for one.
+        let mut result = Ok(());
         for (tag, out) in settled {
-            self.settle_one(core, tag, out, outcome);
+            result = result.and(self.settle_one(core, tag, out, outcome));
         }
-        Ok(())
+        result
     }
 
     #[inline]
-    fn settle_one(&mut self, core: &mut Core, tag: u64, out: Out, outcome: Outcome) {
+    fn settle_one(
+        &mut self,
+        core: &mut Core,
+        tag: u64,
+        out: Out,
+        outcome: Outcome,
+    ) -> Result<(), Exception> {
         if let Mode::Transaction(transaction) = &mut self.mode {
             let queue = self.queues.get(out.queue).clone();
-            transaction.settle(tag, out, queue, outcome);
-            return;
+            return Ok(transaction.settle(tag, out, queue, outcome)?);
         }
         let run = Some((out.queue, outcome));
         if self.pending.run != run || self.pending.leases.len() >= MAX_RUN {
@@ -85,6 +91,7 @@ impl Channel {
         self.pending.leases.push(out.lease);
         self.pending.counted += u32::from(out.counted);
         self.touch(core);
+        Ok(())
     }
 
     /// Hands the pending run to its queue.

@@ -44,15 +44,8 @@ impl Resident for Queue {
         self.change(|state| {
             let State { ready, store, .. } = state;
             ready.loading = false;
-            let Loaded {
-                end,
-                messages,
-                lost,
-            } = loaded;
             let delivered = store.delivered();
-            ready.loaded(messages, end, lost as usize, delivered, |seq| {
-                store.is_live(seq)
-            });
+            ready.loaded(loaded, delivered, |seq| store.is_live(seq));
         });
     }
 

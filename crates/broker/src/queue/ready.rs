@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use store::{Message, QueueSeq};
+use store::{Loaded, Message, QueueSeq};
 
 /// One waiting message.
 #[derive(Debug, Clone)]
@@ -204,16 +204,19 @@ impl Ready {
         (self.paged > 0 && self.front_bytes <= self.window / 2).then_some(self.paged_from)
     }
 
-    /// Takes in what was read; `end` is the place behind it, `lost` could not be read. `is_live`
-    /// says what is still waiting in segments.
+    /// Takes in what was read. `is_live` says what is still waiting in segments.
     pub fn loaded(
         &mut self,
-        messages: Vec<(QueueSeq, Message)>,
-        end: QueueSeq,
-        lost: usize,
+        loaded: Loaded,
         delivered: QueueSeq,
         mut is_live: impl FnMut(QueueSeq) -> bool,
     ) {
+        let Loaded {
+            from,
+            end,
+            messages,
+            lost,
+        } = loaded;
         for (seq, message) in messages {
             if self.paged > 0 && seq >= self.paged_from {
                 if is_live(seq) {
@@ -234,13 +237,14 @@ impl Ready {
         }
         if self.paged > 0 && end > self.paged_from {
             self.paged_from = end;
-            self.paged -= lost.min(self.paged);
+            self.paged -= (lost as usize).min(self.paged);
         }
-        // Whatever was to be found up to there has been found.
+        // Whatever was to be found there has been found; what has come back to a place before that
+        // meanwhile was not looked for.
         while self
             .front
             .front()
-            .is_some_and(|entry| entry.message.is_none() && entry.seq < end)
+            .is_some_and(|entry| entry.message.is_none() && (from..end).contains(&entry.seq))
         {
             self.front.pop_front();
         }

@@ -113,7 +113,7 @@ fn read(shared: &Shared, load: Load, buffer: &mut AlignedBuffer) {
     let Some(queue) = shared.resident(stream) else {
         return;
     };
-    match load.read(&*shared.disk, &shared.layout.queues, buffer) {
+    match shared.read(&load, buffer) {
         Ok(loaded) => queue.complete_load(loaded),
         Err(error) => shared.fail(error),
     }
