@@ -291,8 +291,9 @@ impl Files {
     pub fn release(&self, up_to: Lsn, durable: Lsn) -> Result<(), Error> {
         {
             let mut state = self.state.lock();
+            // Never the last one: nothing is durable beyond it.
             let superfluous = |file: &Used| file.end <= up_to && file.end < durable;
-            while state.used.len() > 1 && state.used.front().is_some_and(superfluous) {
+            while state.used.front().is_some_and(superfluous) {
                 let file = state.used.pop_front();
                 state.spare.extend(file.map(|file| (file.slot, file.size)));
             }

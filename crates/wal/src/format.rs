@@ -233,7 +233,11 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes;
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(FileHead::decode(&damaged), Err(BadHead::Damaged), "bit {bit}");
+            assert_eq!(
+                FileHead::decode(&damaged),
+                Err(BadHead::Damaged),
+                "bit {bit}"
+            );
         }
     }
 

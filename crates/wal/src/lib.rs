@@ -27,6 +27,7 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 
 pub use aligned::AlignedBuffer;
@@ -86,6 +87,8 @@ struct Shared {
     progress: Arc<Progress>,
     files: Arc<Files>,
     failure: OnceLock<Error>,
+    /// It was closed, and what could be written is.
+    ended: AtomicBool,
 }
 
 impl Wal {
@@ -114,12 +117,16 @@ impl Wal {
             progress,
             files,
             failure: OnceLock::new(),
+            ended: AtomicBool::new(false),
         });
         let threads = Threads::start(&shared, writer, threads);
         Ok(Wal { shared, threads })
     }
 
     /// Appends a record; returns its position.
+    ///
+    /// # Panics
+    /// If the payload is larger than [`MAX_PAYLOAD`].
     #[inline]
     pub fn append(
         &self,
@@ -180,17 +187,18 @@ impl Wal {
     /// Makes everything that has been appended durable, and waits for that.
     ///
     /// # Errors
-    /// The log has failed: see [`Wal::failure`].
+    /// The log has failed: see [`Wal::failure`]; or it was closed.
     pub fn sync(&self) -> Result<(), Failed> {
         let urgency = Urgency::Prompt(Durability::Fsync);
         let lsn = self.append(StreamId(0), urgency, |_| {});
         let waker = Waker::from(Arc::new(threads::Unpark::current()));
         loop {
             let _ = self.run_once();
+            let ended = self.shared.ended.load(Ordering::Acquire);
             if self.wait(lsn, Durability::Fsync, &waker) {
                 return Ok(());
             }
-            if self.failure().is_some() {
+            if self.failure().is_some() || ended {
                 return Err(Failed);
             }
             std::thread::park_timeout(threads::PATIENCE);
@@ -201,6 +209,7 @@ impl Wal {
     pub fn close(&self) {
         self.shared.pending.close();
         self.threads.join(&self.shared);
+        self.shared.ended.store(true, Ordering::Release);
     }
 
     /// Does the threads' work once, on a log without: writes what was appended.

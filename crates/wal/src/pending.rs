@@ -56,12 +56,7 @@ impl Batch {
     }
 
     #[inline]
-    fn append(
-        &mut self,
-        stream: StreamId,
-        urgency: Urgency,
-        write: impl FnOnce(&mut Payload<'_>),
-    ) {
+    fn append(&mut self, stream: StreamId, urgency: Urgency, write: impl FnOnce(&mut Payload<'_>)) {
         // Not where the bytes end: a `write` that panicked has left some.
         let start = BATCH_HEAD + self.length();
         self.bytes.resize(start);
@@ -186,8 +181,8 @@ impl Pending {
         }
         pace.let_grow(self);
         let mut state = self.state.lock();
-        pace.took(state.batch.bytes.len());
         Self::swap(&mut state, spare);
+        pace.took(spare.bytes.len());
         true
     }
 

@@ -255,11 +255,7 @@ impl Reader {
         while until.is_none_or(|until| end < until)
             && let Some(head) = self.batch_head(position)?.flatten()
         {
-            // Whatever else is there is from an earlier life of the file.
-            if head.first_lsn != end {
-                break;
-            }
-            if position + head.size() > self.found.size {
+            if head.first_lsn != end || position + head.size() > self.found.size {
                 torn = true;
                 break;
             }

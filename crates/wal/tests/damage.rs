@@ -17,7 +17,7 @@ fn closed_log(disk: &FaultyDisk) -> (Vec<FileReport>, Vec<Kept>) {
         .map(|tag| append_alone(&wal, FSYNC, tag, 18_000))
         .collect();
     drop(wal);
-    let (scan, _) = read(disk, 0).unwrap();
+    let (scan, _) = read(disk, 0).expect("a sound log");
     assert_eq!(scan.files.len(), 4);
     (scan.files, all)
 }

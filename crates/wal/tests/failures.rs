@@ -26,10 +26,10 @@ fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 fn with_threads(disk: impl Disk + 'static) -> Wal {
-    let scan = wal::scan(&disk, Path::new(DIR), Lsn(0), |_| {}).unwrap();
+    let scan = wal::scan(&disk, Path::new(DIR), Lsn(0), |_| {}).expect("an empty disk");
     let mut options = options(FILE);
     options.threads = true;
-    Wal::open(Arc::new(disk), options, scan).unwrap()
+    Wal::open(Arc::new(disk), options, scan).expect("an empty disk has room for a log")
 }
 
 /// Batches over some files; ends early when the log has failed.
@@ -202,6 +202,22 @@ fn closing_does_not_wait_for_room() {
         assert_eq!(found.last().map_or(0, |last| last.lsn), reached);
         assert_same(&found, &appended[..found.len()]);
     }
+}
+
+#[test]
+fn syncing_ends_when_the_log_is_closed_on_a_full_disk() {
+    let disk = FaultyDisk::new(1);
+    let wal = with_threads(disk.clone());
+    disk.set_capacity(FILE);
+    (0..10).for_each(|tag| drop(append(&wal, LAZY, tag, 15_000)));
+    wait_until("filling the disk", || wal.disk_full());
+    std::thread::scope(|scope| {
+        let syncing = scope.spawn(|| wal.sync());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!syncing.is_finished());
+        wal.close();
+        assert!(syncing.join().unwrap().is_err());
+    });
 }
 
 /// The last thing that a full disk said may be long ago.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use testkit::{FaultyDisk, Survival};
-use wal::{Disk, Lsn, Wal};
+use wal::{Disk, Error, Lsn, Open, Wal, is_full};
 
 use support::*;
 
@@ -112,6 +112,28 @@ fn file_that_was_not_made_ready_whole_is_not_trusted() {
         let (_, found) = read(&disk, 0).unwrap();
         assert_same(&found, &expected);
     }
+}
+
+/// Where room cannot be reserved, a process that was killed leaves a file with nothing in it.
+#[test]
+fn file_without_room_is_not_trusted() {
+    let disk = FaultyDisk::new(1);
+    drop(new_log(&disk));
+    for path in files(&disk) {
+        disk.remove(&path).unwrap();
+    }
+    let path = Path::new(DIR).join("000001.wal");
+    let file = disk.open(&path, Open::Create).unwrap();
+    file.set_len(FILE).unwrap();
+    disk.set_capacity(FILE / 2);
+    let error = reopen(&disk, 0).unwrap_err();
+    let Error::Disk { source, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(is_full(&source));
+    disk.set_capacity(FILE * 10);
+    let (wal, _) = reopen(&disk, 0).unwrap();
+    append_alone(&wal, FSYNC, 1, 30_000);
 }
 
 /// The file that follows may be lost as long as nothing in it was synced.

@@ -26,12 +26,12 @@ impl Wake for Unpark {
 }
 
 fn open_dir(dir: &Path) -> (Wal, Vec<Kept>) {
-    let (scan, found) = read_dir(&RealDisk, dir, 0).unwrap();
+    let (scan, found) = read_dir(&RealDisk, dir, 0).expect("a sound log");
     let options = Options {
         file_size: 1 << 20,
         ..Options::new(dir)
     };
-    let wal = Wal::open(Arc::new(RealDisk), options, scan).unwrap();
+    let wal = Wal::open(Arc::new(RealDisk), options, scan).expect("the disk has room");
     (wal, found)
 }
 
@@ -179,7 +179,11 @@ fn lazy_records_are_written_soon_without_anybody_asking() {
         fastest = fastest.min(begin.elapsed());
     }
     assert!(fastest < Duration::from_millis(200), "{fastest:?}");
-    assert_eq!(wal.reached(Durability::Fsync), Lsn(0), "nothing is synced for their sake");
+    assert_eq!(
+        wal.reached(Durability::Fsync),
+        Lsn(0),
+        "nothing is synced for their sake"
+    );
 }
 
 #[test]

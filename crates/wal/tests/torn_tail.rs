@@ -4,9 +4,11 @@
 mod support;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
 
 use testkit::{FaultyDisk, Survival};
-use wal::{Disk, Error, Open};
+use wal::{Disk, Error, Lsn, Open, RECORD_HEAD, StreamId, Wal};
 
 use support::*;
 
@@ -30,38 +32,40 @@ fn killed_log(recycled: bool) -> Log {
     if recycled {
         for tag in 1_000..1_050 {
             start = append_alone(&wal, FSYNC, tag, 7_000).lsn;
-            wal.release(wal::Lsn(start)).unwrap();
+            wal.release(Lsn(start)).expect("removable");
         }
     }
     let files = wal.files().len();
     let (mut records, mut begins) = (Vec::new(), [0; 3]);
     let mut position = 4_096;
     if recycled {
-        let (scan, _) = read(&disk, start).unwrap();
-        position = scan.files.last().unwrap().used;
+        let (scan, _) = read(&disk, start).expect("a sound log");
+        position = scan.files.last().map_or(0, |file| file.used);
     }
     let batches: [&[usize]; 3] = [&[100, 0, 3_000], &[2_000, 700], &[1, 0, 5_000, 900, 2_500]];
     for (batch, lengths) in batches.iter().enumerate() {
         for (tag, length) in lengths.iter().enumerate() {
             records.push(append(&wal, FSYNC, (batch * 10 + tag) as u64, *length));
         }
-        wal.run_once().unwrap();
+        wal.run_once().expect("the disk is in order");
         begins[batch] = position;
-        let bytes: usize = lengths.iter().map(|length| length + wal::RECORD_HEAD).sum();
+        let bytes: usize = lengths.iter().map(|length| length + RECORD_HEAD).sum();
         position = (position + BATCH_HEAD + bytes as u64).next_multiple_of(4_096);
     }
     assert_eq!(wal.files().len(), files, "all in the same file");
     kill(&disk, wal);
     let disk = disk.restart(Survival::Nothing);
-    let (scan, found) = read(&disk, start).unwrap();
+    let (scan, found) = read(&disk, start).expect("a sound log");
     assert_same(&found, &records);
-    let last = scan.files.last().unwrap();
+    let last = scan.files.last().expect("a file with the records");
     assert_eq!(last.used, position);
     patch(&disk, &last.path, position, position + 8_192, |behind| {
-        let heads = behind.chunks(4_096).filter(|block| block.starts_with(b"LvBa"));
+        let heads = behind
+            .chunks(4_096)
+            .filter(|block| block.starts_with(b"LvBa"));
         assert_eq!(heads.count(), usize::from(recycled));
     });
-    let bytes = 5 * wal::RECORD_HEAD as u64 + 1 + 5_000 + 900 + 2_500;
+    let bytes = 5 * RECORD_HEAD as u64 + 1 + 5_000 + 900 + 2_500;
     Log {
         disk,
         records,
@@ -75,7 +79,7 @@ fn killed_log(recycled: bool) -> Log {
 impl Log {
     fn start(&self) -> u64 {
         let first = &self.records[0];
-        first.lsn - (first.payload.len() + wal::RECORD_HEAD) as u64
+        first.lsn - (first.payload.len() + RECORD_HEAD) as u64
     }
 
     /// Another disk with the same log.
@@ -112,8 +116,10 @@ fn cut(disk: &FaultyDisk, log: &Log, from: u64, how: Cut) {
             }
         }),
         Cut::Truncated => {
-            let file = disk.open(&log.path, Open::Write).unwrap();
-            file.set_len(from).unwrap();
+            let file = disk
+                .open(&log.path, Open::Write)
+                .expect("the file is there");
+            file.set_len(from).expect("it can be shortened");
         }
     }
 }
@@ -130,9 +136,17 @@ fn file_cut_at_every_byte_of_its_last_batch_recovers_to_whole_batches() {
             let is_whole = from >= log.records_end;
             // Files are not shortened by crashes: without its padding, a batch may be there or not.
             if how != Cut::Truncated || !is_whole {
-                assert_eq!(found.len() == log.records.len(), is_whole, "{how:?} at {from}");
+                assert_eq!(
+                    found.len() == log.records.len(),
+                    is_whole,
+                    "{how:?} at {from}"
+                );
             }
-            let kept = if found.len() > log.whole { log.records.len() } else { log.whole };
+            let kept = if found.len() > log.whole {
+                log.records.len()
+            } else {
+                log.whole
+            };
             assert_same(&found, &log.records[..kept]);
             assert_eq!(scan.end.0, found.last().unwrap().lsn);
         }
@@ -178,15 +192,50 @@ fn batch_that_was_cut_off_stays_so_even_if_it_turns_out_whole() {
     assert_eq!(expected.len(), log.whole);
     expected.push(append_alone(&wal, FSYNC, 100, 500));
     drop(wal);
-    patch(&disk, &log.path, from, to, |bytes| bytes.copy_from_slice(&original));
+    patch(&disk, &log.path, from, to, |bytes| {
+        bytes.copy_from_slice(&original)
+    });
     let (_, found) = read(&disk, 0).unwrap();
+    assert_same(&found, &expected);
+}
+
+/// Positions that were cut off are given to other records, perhaps at the same place of a file.
+#[test]
+fn what_an_earlier_life_left_is_not_taken_for_what_comes_next() {
+    let disk = FaultyDisk::new(1);
+    drop(new_log(&disk));
+    let (wal, _) = reopen(&disk, 0).unwrap();
+    let mut expected = vec![append_alone(&wal, FSYNC, 1, 100)];
+    drop(wal);
+    let (wal, _) = reopen(&disk, 0).unwrap();
+    append_alone(&wal, OS, 2, 100);
+    append_alone(&wal, OS, 3, 100);
+    kill(&disk, wal);
+    let disk = disk.restart(Survival::Everything);
+    let (scan, found) = read(&disk, 0).unwrap();
+    assert_eq!(found.len(), 3);
+    let path = scan.files.last().unwrap().path.clone();
+    flip(&disk, &path, 4_096);
+    let others = files(&disk).into_iter().filter(|other| {
+        let needed = scan.files.iter().any(|file| file.path == *other);
+        !needed
+    });
+    others.for_each(|other| disk.remove(&other).unwrap());
+    let (wal, found) = reopen(&disk, 0).unwrap();
+    assert_same(&found, &expected);
+    // As long as the one that was lost, so that the next one fits.
+    expected.push(append_alone(&wal, FSYNC, 4, 100));
+    kill(&disk, wal);
+    let disk = disk.restart(Survival::Nothing);
+    let (scan, found) = read(&disk, 0).unwrap();
+    assert_eq!(scan.files.last().unwrap().path, path);
     assert_same(&found, &expected);
 }
 
 #[test]
 fn damage_before_a_batch_that_knows_better_is_an_error() {
     let log = killed_log(false);
-    let bytes = 2 * wal::RECORD_HEAD as u64 + 2_700;
+    let bytes = 2 * RECORD_HEAD as u64 + 2_700;
     for at in log.begins[1]..log.begins[1] + BATCH_HEAD + bytes {
         let disk = log.copy();
         flip(&disk, &log.path, at);
@@ -246,7 +295,7 @@ fn payload_that_pretends_to_be_batches_is_not_believed() {
     let disk = FaultyDisk::new(1);
     let (scan, _) = read(&disk, 0).unwrap();
     let file_size = 16 << 20;
-    let wal = wal::Wal::open(std::sync::Arc::new(disk.clone()), options(file_size), scan).unwrap();
+    let wal = Wal::open(Arc::new(disk.clone()), options(file_size), scan).unwrap();
     let first = append_alone(&wal, FSYNC, 1, 100);
     let mut head = [0_u8; 32];
     head[..4].copy_from_slice(b"LvBa");
@@ -254,15 +303,16 @@ fn payload_that_pretends_to_be_batches_is_not_believed() {
     head[16..24].copy_from_slice(&(1_u64 << 40).to_le_bytes());
     head[24..32].copy_from_slice(&(1_u64 << 41).to_le_bytes());
     // So that copies are where blocks begin.
-    let shift = 4_096 - BATCH_HEAD as usize - wal::RECORD_HEAD;
-    let payload: Vec<u8> = [0; 4_096][..shift].iter().copied().chain(head.repeat(14 << 15)).collect();
-    wal.append(wal::StreamId(1), FSYNC, |to| to.extend(&payload));
+    let shift = 4_096 - BATCH_HEAD as usize - RECORD_HEAD;
+    let mut payload = vec![0; shift];
+    payload.extend(head.repeat(14 << 15));
+    wal.append(StreamId(1), FSYNC, |to| to.extend(&payload));
     wal.run_once().unwrap();
     kill(&disk, wal);
     let disk = disk.restart(Survival::Everything);
     let (scan, _) = read(&disk, 0).unwrap();
     flip(&disk, &scan.files[1].path, 4_096 + 100);
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     let (_, found) = read(&disk, 0).unwrap();
     assert_same(&found, &[first]);
     assert!(begin.elapsed().as_secs() < 3, "{:?}", begin.elapsed());

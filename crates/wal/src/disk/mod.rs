@@ -33,7 +33,7 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     /// length and address of each are multiples of [`BLOCK`]; see [`crate::AlignedBuffer`].
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Makes a directory and those above it; fine if it is there.
+    /// Makes a directory and those above it, durably; fine if it is there.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
 
     /// Names of the files and directories in a directory, sorted; none if it does not exist.

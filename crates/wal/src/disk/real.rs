@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use super::{Disk, DiskFile, Open};
 
@@ -43,7 +43,14 @@ impl Disk for RealDisk {
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+        let is_new = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+        let new: Vec<&Path> = path.ancestors().take_while(is_new).collect();
+        fs::create_dir_all(path)?;
+        for dir in new {
+            let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
+            self.sync_dir(above.unwrap_or(Path::new(".")))?;
+        }
+        Ok(())
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
@@ -96,7 +103,7 @@ impl DiskFile for RealFile {
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
-        match fallocate(&self.0, FallocateFlags::empty(), 0, length) {
+        match retry_on_intr(|| fallocate(&self.0, FallocateFlags::empty(), 0, length)) {
             // Where it cannot be reserved it can still be written.
             Err(Errno::OPNOTSUPP) => self.0.set_len(length),
             other => Ok(other?),
