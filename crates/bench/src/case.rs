@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::measure::Figures;
+use crate::reading::Reading;
 
 /// One thing to measure.
 #[derive(Debug, Clone)]
@@ -10,38 +11,109 @@ pub struct Case {
     pub name: &'static str,
     pub about: &'static str,
     pub kind: Kind,
+    /// The broker's log is first brought into the state that it has in the long run.
+    pub seasoned: bool,
 }
 
 /// How it is measured.
 #[derive(Debug, Clone)]
 pub enum Kind {
-    /// One producer, one queue, one consumer.
+    /// Producers, queues and consumers in pairs.
     Stream(Stream),
     /// W2: as many channels on one connection, one message under way in each.
     PingPong { channels: u16 },
+    /// One message at a time, beside a bare loop.
+    Confirm,
+    /// Latency at a fixed rate.
+    Latency,
+    /// Small transactions of several clients.
+    Transactions,
+    /// W1: transactions of different sizes.
+    W1,
+    /// A deep backlog.
+    Backlog,
     /// Time to start, and memory then.
     Start,
     /// Memory per idle connection.
     Connections,
 }
 
-/// A stream of messages through one queue.
-#[derive(Debug, Clone)]
+/// Streams of messages, each through its own queue.
+#[derive(Debug, Clone, Copy)]
 pub struct Stream {
+    pub pairs: usize,
     /// Bytes of body.
     pub body: usize,
     /// Consumer acknowledgements and publisher confirms.
-    pub reliable: bool,
+    pub reliable: Option<Reliable>,
     /// Durable queue, persistent messages.
     pub durable: bool,
+    /// Messages sent and not received from which a producer waits.
+    pub in_flight: u64,
+    pub bars: Bars,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Reliable {
+    /// Messages that may be published and not confirmed.
+    pub window: u64,
+    /// Deliveries that may be unacknowledged.
+    pub prefetch: u16,
+}
+
+/// What is asked of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bars {
+    None,
+    W3,
+    /// As fast as W3's unit, at least, and without writing more than the messages.
+    Parallel,
+}
+
+/// What cases before have given, for those that are compared with them.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Earlier {
+    pub w3_rate: Option<f64>,
 }
 
 /// What a case gave.
 #[derive(Debug)]
-pub enum Outcome {
+pub struct Outcome {
+    pub row: Row,
+    pub readings: Vec<Reading>,
+    /// Lines of the report.
+    pub notes: Vec<String>,
+}
+
+/// What stands in the table.
+#[derive(Debug)]
+pub enum Row {
     Rounds(Vec<Figures>),
     Start(StartFigures),
     Connections(ConnectionFigures),
+    /// Nothing but the readings below it.
+    Heading,
+}
+
+impl Outcome {
+    /// One that is all readings.
+    pub fn of_readings(readings: Vec<Reading>, notes: Vec<String>) -> Outcome {
+        Outcome {
+            row: Row::Heading,
+            readings,
+            notes,
+        }
+    }
+}
+
+impl From<Row> for Outcome {
+    fn from(row: Row) -> Outcome {
+        Outcome {
+            row,
+            readings: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
 }
 
 /// The case `start`.
@@ -59,70 +131,4 @@ pub struct ConnectionFigures {
     /// Broker memory after, and growth per connection; `None` where its process is unknown.
     pub rss: Option<u64>,
     pub rss_each: Option<f64>,
-}
-
-/// Every case, in order.
-pub fn all() -> Vec<Case> {
-    let stream = |name, about, body, reliable, durable| Case {
-        name,
-        about,
-        kind: Kind::Stream(Stream {
-            body,
-            reliable,
-            durable,
-        }),
-    };
-    let ping_pong = |name, about, channels| Case {
-        name,
-        about,
-        kind: Kind::PingPong { channels },
-    };
-    vec![
-        Case {
-            name: "start",
-            about: "time to start and memory when idle",
-            kind: Kind::Start,
-        },
-        stream("16b", "16 bytes, transient, no acks", 16, false, false),
-        stream("1k", "1 KiB, transient, no acks", 1024, false, false),
-        stream(
-            "16b-acks",
-            "16 bytes, transient, acks and confirms",
-            16,
-            true,
-            false,
-        ),
-        stream(
-            "1k-acks",
-            "1 KiB, transient, acks and confirms",
-            1024,
-            true,
-            false,
-        ),
-        stream(
-            "1k-durable",
-            "1 KiB, persistent, acks and confirms",
-            1024,
-            true,
-            true,
-        ),
-        ping_pong("w2-1", "ping-pong, 1 channel", 1),
-        ping_pong("w2-10", "ping-pong, 10 channels of one connection", 10),
-        ping_pong("w2-50", "ping-pong, 50 channels of one connection", 50),
-        ping_pong("w2-500", "ping-pong, 500 channels of one connection", 500),
-        Case {
-            name: "connections",
-            about: "idle connections with one open channel each",
-            kind: Kind::Connections,
-        },
-    ]
-}
-
-/// The cases as text.
-pub fn list() -> String {
-    let lines: Vec<String> = all()
-        .iter()
-        .map(|case| format!("{:<12} {}", case.name, case.about))
-        .collect();
-    lines.join("\n")
 }

@@ -1,6 +1,7 @@
 //! Why a measurement could not be made.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -12,12 +13,22 @@ pub enum Error {
     NoBinary(PathBuf),
     #[error("sent {sent} messages but received {received}: the broker lost or doubled some")]
     Miscount { sent: u64, received: u64 },
-    #[error("the {0} did not finish within 20 seconds after its round: messages are missing")]
-    Stuck(&'static str),
+    #[error("message {got} came where {expected} was next: the broker lost, doubled or moved some")]
+    OutOfOrder { expected: u64, got: u64 },
+    #[error("the queue holds {found} messages, not {wanted}: the broker lost or doubled some")]
+    Depth { wanted: u64, found: u64 },
+    #[error("the {role} did not finish within {limit:?}: the broker stands still")]
+    Stuck { role: &'static str, limit: Duration },
     #[error("the {role} got {event} from the broker")]
     Unexpected { role: &'static str, event: String },
     #[error("only {allowed} files may be opened, {wanted} are needed: raise the limit (ulimit -n)")]
     TooFewFiles { allowed: u64, wanted: u64 },
+    #[error("{wanted} bytes of disk are needed at {path}, {free} are free (see TMPDIR)")]
+    TooLittleRoom {
+        path: PathBuf,
+        free: u64,
+        wanted: u64,
+    },
     #[error("{path}: {source}")]
     File {
         path: PathBuf,

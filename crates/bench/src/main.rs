@@ -6,21 +6,28 @@
 
 mod args;
 mod case;
-mod connections;
+mod cases;
+mod catalogue;
 mod error;
 mod history;
+mod load;
 mod machine;
 mod measure;
-mod ping_pong;
+mod reading;
 mod report;
-mod stream;
+mod samples;
 mod target;
 
 use std::process::ExitCode;
 
 use args::{Action, Args};
-use case::{Case, Kind, Outcome};
+use case::{Case, Earlier, Kind, Outcome, Row, Stream};
+use cases::{backlog, confirm, connections, latency, ping_pong, stream, tx, w1};
+use catalogue::W3;
 use error::Error;
+use load::season::{Seasoned, season};
+use measure::Figures;
+use reading::Reading;
 use target::Target;
 
 fn main() -> ExitCode {
@@ -50,12 +57,16 @@ fn run(args: &Args) -> Result<(), Error> {
     let machine = machine::Machine::look();
     let described = Target::open(args)?.describe()?;
     println!("{}", report::heading(&described, &machine, args));
-    let mut results = Vec::new();
+    let mut results: Vec<(&Case, Outcome)> = Vec::new();
+    let mut earlier = Earlier::default();
     let mut failed = 0;
     for case in &args.cases {
-        match run_case(case, args) {
+        match run_case(case, args, &earlier) {
             Ok(outcome) => {
-                println!("{}", report::row(case, &outcome));
+                println!("{}", report::lines(case, &outcome));
+                if let ("w3", Row::Rounds(rounds)) = (case.name, &outcome.row) {
+                    earlier.w3_rate = Some(report::median(rounds).rate);
+                }
                 results.push((case, outcome));
             }
             Err(error) => {
@@ -65,7 +76,11 @@ fn run(args: &Args) -> Result<(), Error> {
         }
     }
     let path = history::append(&described, &machine, args, &results)?;
-    println!("\n{}\nKept in {}.", report::LEGEND, path.display());
+    println!("\n{}", report::LEGEND);
+    if let Some(summary) = report::summary(&results) {
+        println!("{summary}");
+    }
+    println!("Kept in {}.", path.display());
     match failed {
         0 => Ok(()),
         failed => Err(Error::Failed(failed)),
@@ -73,28 +88,72 @@ fn run(args: &Args) -> Result<(), Error> {
 }
 
 /// Measures one case, on a broker of its own unless one runs already.
-fn run_case(case: &Case, args: &Args) -> Result<Outcome, Error> {
-    let target = Target::open(args)?;
-    let outcome = measure_case(case, args, &target)?;
+fn run_case(case: &Case, args: &Args, earlier: &Earlier) -> Result<Outcome, Error> {
+    let mut target = Target::open(args)?;
+    let seasoned = match case.seasoned {
+        true => season(&W3, &target)?,
+        false => Seasoned::Yes,
+    };
+    let measured = measure_case(case, args, &mut target, earlier);
+    // Those connections are dropped, which a broker may well complain about.
+    let complaints = match case.kind {
+        Kind::Connections => Vec::new(),
+        _ => target.complaints(),
+    };
+    let Ok(mut outcome) = measured else {
+        complaints.iter().for_each(|line| eprintln!("{line}"));
+        return measured;
+    };
+    outcome.notes.extend(seasoned.note());
+    outcome.notes.extend(report::complaints(&complaints));
     target.close()?;
     Ok(outcome)
 }
 
-fn measure_case(case: &Case, args: &Args, target: &Target) -> Result<Outcome, Error> {
+fn measure_case(
+    case: &Case,
+    args: &Args,
+    target: &mut Target,
+    earlier: &Earlier,
+) -> Result<Outcome, Error> {
     match &case.kind {
-        Kind::Stream(stream) => rounds(args, || stream::round(stream, args, target)),
-        Kind::PingPong { channels } => rounds(args, || ping_pong::round(*channels, args, target)),
-        Kind::Start => target.start_figures().map(Outcome::Start),
-        Kind::Connections => connections::measure(args, target).map(Outcome::Connections),
+        Kind::Stream(stream) => measure_stream(stream, args, target, earlier),
+        Kind::PingPong { channels } => {
+            let figures = rounds(args, || ping_pong::round(*channels, args, target))?;
+            Ok(Row::Rounds(figures).into())
+        }
+        Kind::Confirm => readings(args, || confirm::round(args, target)),
+        Kind::Latency => readings(args, || latency::round(args, target)),
+        Kind::Transactions => readings(args, || tx::round(args, target)),
+        Kind::W1 => readings(args, || w1::round(args, target)),
+        Kind::Backlog => backlog::measure(args, target),
+        Kind::Start => Ok(Row::Start(target.start_figures()?).into()),
+        Kind::Connections => Ok(Row::Connections(connections::measure(args, target)?).into()),
     }
 }
 
-fn rounds(
+fn measure_stream(
+    stream: &Stream,
     args: &Args,
-    mut round: impl FnMut() -> Result<measure::Figures, Error>,
+    target: &Target,
+    earlier: &Earlier,
 ) -> Result<Outcome, Error> {
-    let figures = (0..args.rounds)
-        .map(|_| round())
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Outcome::Rounds(figures))
+    let figures: Vec<Figures> = rounds(args, || stream::round(stream, args, target))?;
+    let readings = stream::readings(stream, &report::median(&figures), earlier);
+    Ok(Outcome {
+        readings,
+        ..Row::Rounds(figures).into()
+    })
+}
+
+fn readings(
+    args: &Args,
+    round: impl FnMut() -> Result<Vec<Reading>, Error>,
+) -> Result<Outcome, Error> {
+    let merged = reading::merge(rounds(args, round)?);
+    Ok(Outcome::of_readings(merged, Vec::new()))
+}
+
+fn rounds<T>(args: &Args, mut round: impl FnMut() -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    (0..args.rounds).map(|_| round()).collect()
 }

@@ -1,7 +1,6 @@
 //! One round: warm up, look, wait, look again. The difference is the figures.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,30 +9,12 @@ use testkit::Usage;
 
 use crate::args::Args;
 use crate::error::Error;
+use crate::load::Progress;
 use crate::target::Target;
 
-const WARM_UP: Duration = Duration::from_secs(1);
-
-/// How far the load has come. Load threads add once per batch.
-#[derive(Debug, Default)]
-pub struct Progress {
-    pub sent: AtomicU64,
-    pub received: AtomicU64,
-    stop: AtomicBool,
-}
-
-impl Progress {
-    /// True once the round is over.
-    pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Messages sent and not yet received.
-    pub fn in_flight(&self) -> u64 {
-        let received = self.received.load(Ordering::Relaxed);
-        self.sent.load(Ordering::Relaxed).saturating_sub(received)
-    }
-}
+pub const WARM_UP: Duration = Duration::from_secs(1);
+/// How soon a round ends after its load has failed.
+const POLL: Duration = Duration::from_millis(20);
 
 /// What one round gave.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +25,8 @@ pub struct Figures {
     pub broker_cpu: Option<f64>,
     /// This process' CPU time per message received, in microseconds.
     pub load_cpu: f64,
+    /// Bytes that the broker sent to disks per message received.
+    pub disk: Option<f64>,
     /// Broker memory at the end, in bytes.
     pub rss: Option<u64>,
 }
@@ -53,6 +36,7 @@ struct Look {
     at: Instant,
     received: u64,
     broker: Option<Usage>,
+    written: Option<u64>,
     own_cpu: Duration,
 }
 
@@ -61,8 +45,9 @@ impl Look {
         let own = clock_gettime(ClockId::ProcessCPUTime);
         Ok(Look {
             broker: target.usage()?,
+            written: target.written(),
             at: Instant::now(),
-            received: progress.received.load(Ordering::Relaxed),
+            received: progress.received(),
             own_cpu: Duration::new(own.tv_sec as u64, own.tv_nsec as u32),
         })
     }
@@ -70,23 +55,36 @@ impl Look {
 
 /// Measures while load threads run, then tells them to stop.
 pub fn round(args: &Args, target: &Target, progress: &Progress) -> Result<Figures, Error> {
-    thread::sleep(WARM_UP);
+    wait(WARM_UP, progress);
     let before = Look::now(progress, target)?;
-    thread::sleep(args.round);
+    wait(args.round, progress);
     let after = Look::now(progress, target)?;
-    progress.stop.store(true, Ordering::Relaxed);
+    progress.stop();
     if after.received == before.received {
         return Err(Error::Silent);
     }
     let messages = (after.received - before.received) as f64;
     let micros = |time: Duration| time.as_secs_f64() * 1e6 / messages;
     let broker = before.broker.zip(after.broker);
+    let written = before.written.zip(after.written);
     Ok(Figures {
         rate: messages / (after.at - before.at).as_secs_f64(),
         broker_cpu: broker.map(|(before, after)| micros(after.cpu - before.cpu)),
         load_cpu: micros(after.own_cpu - before.own_cpu),
+        disk: written.map(|(before, after)| (after - before) as f64 / messages),
         rss: after.broker.map(|usage| usage.rss),
     })
+}
+
+/// Waits for that time, or until the load has ended.
+pub fn wait(time: Duration, progress: &Progress) {
+    let end = Instant::now() + time;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        if progress.stopped() {
+            return;
+        }
+        thread::sleep(left.min(POLL));
+    }
 }
 
 /// Runs a future on this thread alone.
@@ -95,13 +93,4 @@ pub fn run_local<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T,
         .enable_all()
         .build();
     runtime.map_err(Error::Runtime)?.block_on(future)
-}
-
-/// Tells other threads to stop when a load thread ends early, so that nobody waits for it.
-pub struct StopOnDrop<'a>(pub &'a Progress);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.stop.store(true, Ordering::Relaxed);
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use client::{Connection, Options};
 use testkit::{Broker, Usage};
@@ -62,6 +63,58 @@ impl Target {
         Ok(self.pid.map(Usage::of).transpose()?)
     }
 
+    /// Bytes that the broker's process has sent to disks, if that can be known.
+    pub fn written(&self) -> Option<u64> {
+        self.pid.and_then(|pid| testkit::written_bytes(pid).ok())
+    }
+
+    /// True for a broker that was started for the case.
+    pub fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Where a broker of our own keeps its messages.
+    pub fn data_dir(&self) -> Option<PathBuf> {
+        self.own.as_ref().map(Broker::data_dir)
+    }
+
+    /// Fails early where a broker of our own will not have so much room for its data.
+    pub fn needs_room(&self, wanted: u64) -> Result<(), Error> {
+        let Some(path) = self.data_dir() else {
+            return Ok(());
+        };
+        match rustix::fs::statvfs(&path) {
+            Ok(stat) if stat.f_bavail.saturating_mul(stat.f_frsize) < wanted => {
+                let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+                Err(Error::TooLittleRoom { path, free, wanted })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::File {
+                path,
+                source: error.into(),
+            }),
+        }
+    }
+
+    /// Kills a broker of our own and starts it again; returns the time from its start until a client
+    /// had opened a connection.
+    pub fn crash_and_restart(&mut self) -> Result<Duration, Error> {
+        let Some(broker) = &mut self.own else {
+            unreachable!("only asked of a broker of our own");
+        };
+        broker.crash_and_restart()?;
+        self.pid = Some(broker.pid());
+        let start_time = broker.start_time();
+        let printed = Instant::now();
+        let time = run_local(async {
+            let connection = Connection::connect(&self.options).await?;
+            let time = start_time + printed.elapsed();
+            connection.close().await?;
+            Ok(time)
+        })?;
+        Ok(time)
+    }
+
     /// Fails early where the broker may not open as many files as there will be connections.
     pub fn allows_connections(&self, count: usize) -> Result<(), Error> {
         let wanted = count as u64;
@@ -80,6 +133,15 @@ impl Target {
             }),
             None => unreachable!("the case is left out with --uri"),
         }
+    }
+
+    /// Warnings and errors that a broker of our own has printed since its last start.
+    pub fn complaints(&self) -> Vec<String> {
+        let log = self.own.as_ref().map(Broker::log).unwrap_or_default();
+        log.lines()
+            .filter(|line| line.contains(" WARN ") || line.contains(" ERROR "))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Stops a broker of our own; it must end in order.

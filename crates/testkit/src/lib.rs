@@ -19,4 +19,4 @@ mod process;
 pub use broker::{Broker, Builder};
 pub use error::Error;
 pub use faulty_disk::{FaultyDisk, Survival};
-pub use process::{Usage, open_files_limit, raise_open_files};
+pub use process::{Usage, open_files_limit, raise_open_files, written_bytes};

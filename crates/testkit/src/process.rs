@@ -14,6 +14,8 @@ pub struct Usage {
     pub cpu: Duration,
     /// Resident memory in bytes.
     pub rss: u64,
+    /// The most that `rss` has been.
+    pub peak_rss: u64,
 }
 
 impl Usage {
@@ -27,7 +29,8 @@ impl Usage {
         let per_second = rustix::param::clock_ticks_per_second();
         Ok(Usage {
             cpu: Duration::from_secs_f64(ticks as f64 / per_second as f64),
-            rss: rss_bytes(&status).ok_or_else(malformed)?,
+            rss: memory_bytes(&status, "VmRSS:").ok_or_else(malformed)?,
+            peak_rss: memory_bytes(&status, "VmHWM:").ok_or_else(malformed)?,
         })
     }
 }
@@ -41,12 +44,25 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-fn rss_bytes(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+fn memory_bytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kib * 1024)
+}
+
+/// Bytes that a process has sent to disks so far. Only its owner, and root, may ask.
+pub fn written_bytes(pid: u32) -> Result<u64, Error> {
+    let failed = |source| Error::Process { pid, source };
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).map_err(failed)?;
+    write_bytes(&io).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
+}
+
+/// `wchar` counts sockets too; `cancelled_write_bytes` has the same ending.
+fn write_bytes(io: &str) -> Option<u64> {
+    let line = io
+        .lines()
+        .find_map(|line| line.strip_prefix("write_bytes:"))?;
+    line.trim().parse().ok()
 }
 
 /// Lets this process, and those it starts later, open `wanted` files, as far as it may; returns how
@@ -104,8 +120,16 @@ mod tests {
     }
 
     #[test]
-    fn rss_is_given_in_bytes() {
-        assert_eq!(rss_bytes("Name:\tx\nVmRSS:\t    2048 kB\n"), Some(2 << 20));
+    fn memory_is_given_in_bytes() {
+        let status = "Name:\tx\nVmHWM:\t    3072 kB\nVmRSS:\t    2048 kB\n";
+        assert_eq!(memory_bytes(status, "VmRSS:"), Some(2 << 20));
+        assert_eq!(memory_bytes(status, "VmHWM:"), Some(3 << 20));
+    }
+
+    #[test]
+    fn only_bytes_that_went_to_a_disk_count_as_written() {
+        let io = "wchar: 9\nread_bytes: 8\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n";
+        assert_eq!(write_bytes(io), Some(4096));
     }
 
     #[test]
@@ -118,7 +142,7 @@ mod tests {
     #[test]
     fn own_usage_can_be_read() {
         let usage = Usage::of(std::process::id()).expect("own process");
-        assert!(usage.rss > 0);
+        assert!(usage.rss > 0 && usage.rss <= usage.peak_rss);
     }
 
     #[test]

@@ -1,10 +1,6 @@
 //! W2, after Haigha's stress test: C channels on one connection, each with its own queue and one
 //! message under way; each delivery publishes the next.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread;
-
 use client::{
     Connection, ConsumeOptions, Event, ExchangeOptions, FieldTable, Options, Properties,
     PublishFlags, QueueOptions,
@@ -12,8 +8,8 @@ use client::{
 
 use crate::args::Args;
 use crate::error::Error;
-use crate::measure::{self, Figures, Progress, StopOnDrop, run_local};
-use crate::stream::unexpected;
+use crate::load::{DRAIN, Load, Progress, unexpected};
+use crate::measure::{self, Figures, WARM_UP};
 use crate::target::Target;
 
 /// Size of the set of exchanges.
@@ -22,18 +18,14 @@ const BODY: &[u8] = b"hello world";
 
 /// One round.
 pub fn round(channels: u16, args: &Args, target: &Target) -> Result<Figures, Error> {
-    let progress = Arc::new(Progress::default());
-    let options = target.options.clone();
-    let shared = progress.clone();
-    let load = thread::Builder::new()
-        .name("ping-pong".into())
-        .spawn(move || {
-            let _stop = StopOnDrop(&shared);
-            run_local(play(channels, options, &shared))
-        });
-    let load = load.map_err(Error::Runtime)?;
+    let progress = Progress::of(1);
+    let (options, shared) = (target.options.clone(), progress.clone());
+    let limit = WARM_UP + args.round + DRAIN;
+    let load = Load::start("ping-pong load", &progress, limit, async move || {
+        play(channels, options, &shared).await
+    })?;
     let figures = measure::round(args, target, &progress);
-    load.join().map_err(|_| Error::Panicked)??;
+    load.join()?;
     figures
 }
 
@@ -65,7 +57,7 @@ async fn play(channels: u16, options: Options, progress: &Progress) -> Result<()
             output.publish(delivery.channel, exchange, key, flags, none, BODY)?;
             received += 1;
         }
-        progress.received.fetch_add(received, Ordering::Relaxed);
+        progress.flows[0].add_received(received);
     }
     connection.close().await?;
     Ok(())
