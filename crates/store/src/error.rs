@@ -9,9 +9,9 @@ pub enum Error {
     /// The log's failure.
     #[error(transparent)]
     Log(#[from] wal::Error),
-    /// The log has failed, and has said why.
+    /// The log could not be made durable.
     #[error(transparent)]
-    LogFailed(#[from] wal::Failed),
+    NotSynced(#[from] wal::NotSynced),
     /// The disk refused.
     #[error("cannot {what} {path}: {source}")]
     Disk {
@@ -76,6 +76,7 @@ impl Error {
             Error::Disk { source, .. } | Error::Log(wal::Error::Disk { source, .. }) => {
                 wal::is_full(source)
             }
+            Error::NotSynced(wal::NotSynced::Full) => true,
             _ => false,
         }
     }

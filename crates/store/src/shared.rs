@@ -173,14 +173,21 @@ impl Pressure {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// True if there is none; otherwise the waker is called when there is none any more.
+    /// There is room for the log again: whoever waited looks once more.
+    pub fn look_again(&self) {
+        let waiting = std::mem::take(&mut self.state.lock().waiting);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// True if there is none; otherwise the waker is called when there may be none any more.
+    /// `full`: the log has no room, which is pressure as well.
     #[inline]
-    pub fn wait(&self, waker: &Waker) -> bool {
-        if !self.pressed.load(Ordering::Acquire) {
+    pub fn wait(&self, waker: &Waker, full: bool) -> bool {
+        if !full && !self.pressed.load(Ordering::Acquire) {
             return true;
         }
         let mut state = self.state.lock();
-        if state.queues.is_empty() {
+        if !full && state.queues.is_empty() {
             return true;
         }
         if !state.waiting.iter().any(|other| other.will_wake(waker)) {

@@ -94,6 +94,8 @@ impl Store {
         if is_new {
             // Before there is a log, so that a log without a manifest is known to be damage.
             manifests.write(&manifest)?;
+        } else {
+            manifests.settle()?;
         }
         let start = manifest.start;
         let mut recovering = Recovering::new(manifest);
@@ -148,6 +150,12 @@ impl Store {
         QueueStore::new(self.shared.clone(), stream, logged, durability)
     }
 
+    /// No new queue gets that stream.
+    pub(crate) fn retire(&self, stream: StreamId) {
+        let next_stream = &self.shared.next_stream;
+        next_stream.fetch_max(stream.0 + 1, Ordering::Relaxed);
+    }
+
     /// From now on the store may ask that queue to move messages to segments.
     pub fn register(&self, stream: StreamId, queue: std::sync::Weak<dyn Resident>) {
         self.shared.residents.lock().insert(stream, queue);
@@ -155,6 +163,9 @@ impl Store {
 
     /// Changes definitions; the change is durable once [`Durability::Fsync`] reaches its position.
     pub fn define(&self, change: DefinitionChange) -> Option<Lsn> {
+        if let Some(stream) = change.forgotten {
+            self.retire(stream);
+        }
         (!change.is_empty()).then(|| {
             self.shared
                 .definitions
@@ -190,18 +201,28 @@ impl Store {
     }
 
     /// True if publishers may go on; otherwise the waker is called when they may. They wait while
-    /// the disk cannot keep up, so that memory stays within bounds.
+    /// the disk cannot keep up, so that memory stays within bounds, and while there is no room for
+    /// the log to go on, so that what is left is for acknowledgements. `waiting` is the caller's
+    /// note of what it will be called for, at first `None`.
     #[inline]
-    pub fn wait_for_room(&self, waker: &Waker) -> bool {
+    pub fn wait_for_room(&self, waker: &Waker, waiting: &mut Option<Lsn>) -> bool {
         let wal = &self.shared.wal;
+        if wal.disk_full() {
+            return self.shared.pressure.wait(waker, true);
+        }
         let unwritten = wal.unwritten();
         if unwritten > MAX_UNWRITTEN {
-            let half = Lsn(wal.reached(Durability::Os).0 + unwritten / 2);
+            let written = wal.reached(Durability::Os);
+            if waiting.is_some_and(|lsn| written < lsn) {
+                return false;
+            }
+            let half = Lsn(written.0 + unwritten / 2);
+            *waiting = Some(half);
             if !wal.wait(half, Durability::Os, waker) {
                 return false;
             }
         }
-        self.shared.pressure.wait(waker)
+        self.shared.pressure.wait(waker, false)
     }
 
     /// True while there is no room on the disk for what must be written next.

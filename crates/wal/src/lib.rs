@@ -69,10 +69,16 @@ impl Options {
     }
 }
 
-/// The log has failed, and has said why.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the log has failed")]
-pub struct Failed;
+/// Why the log was not made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotSynced {
+    /// It has failed, and has said why; or it was closed.
+    #[error("the log has failed")]
+    Failed,
+    /// The disk has no room for its next file. It may be tried again.
+    #[error("the disk is full: no room for the log")]
+    Full,
+}
 
 /// An open log. Dropping it writes and syncs what has been appended.
 #[derive(Debug)]
@@ -143,8 +149,10 @@ impl Wal {
         self.shared.progress.reached(durability)
     }
 
-    /// True if that position is reached; otherwise the waker is called, once, when it is.
+    /// True if that position is reached; otherwise the waker is called, once, when it is. May write
+    /// and sync a small record itself.
     pub fn wait(&self, lsn: Lsn, durability: Durability, waker: &Waker) -> bool {
+        self.threads.write_inline(&self.shared);
         if self.shared.progress.wait(lsn, durability, waker) {
             return true;
         }
@@ -187,8 +195,8 @@ impl Wal {
     /// Makes everything that has been appended durable, and waits for that.
     ///
     /// # Errors
-    /// The log has failed: see [`Wal::failure`]; or it was closed.
-    pub fn sync(&self) -> Result<(), Failed> {
+    /// See [`NotSynced`].
+    pub fn sync(&self) -> Result<(), NotSynced> {
         let urgency = Urgency::Prompt(Durability::Fsync);
         let lsn = self.append(StreamId(0), urgency, |_| {});
         let waker = Waker::from(Arc::new(threads::Unpark::current()));
@@ -199,9 +207,13 @@ impl Wal {
                 return Ok(());
             }
             if self.failure().is_some() || ended {
-                return Err(Failed);
+                return Err(NotSynced::Failed);
             }
             std::thread::park_timeout(threads::PATIENCE);
+            // It need not be what this waits for, but it may be for ever.
+            if self.disk_full() && self.reached(Durability::Fsync) < lsn {
+                return Err(NotSynced::Full);
+            }
         }
     }
 

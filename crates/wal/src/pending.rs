@@ -5,7 +5,7 @@
 //! woken by whoever begins to wait, not by each record: who appends many writes them in one go.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -13,10 +13,12 @@ use crate::aligned::AlignedBuffer;
 use crate::durability::Urgency;
 use crate::format::{BATCH_HEAD, RECORD_HEAD, record_head};
 use crate::lsn::{Lsn, StreamId};
-use crate::pace::Pace;
 
-/// How long records that nobody waits for may stay in memory.
+/// How often the log's thread looks for records that nobody waits for. They stay in memory for
+/// twice as long at most.
 const LAZY: Duration = Duration::from_millis(20);
+/// How often it finds nothing before it waits to be woken.
+const MAX_QUIET: u32 = 50;
 /// A buffer that is larger than this is given back when little of it was used.
 const KEPT: usize = 1024 * 1024;
 /// A batch that has as many bytes takes no more records: its length has 32 bits, and while a buffer
@@ -90,9 +92,9 @@ impl Batch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sleep {
     /// Any record.
-    Empty,
-    /// Somebody who waits for the records that are there, or a deadline.
-    Unawaited,
+    Idle,
+    /// Somebody who waits for a record. It looks by itself before long.
+    Dozing,
 }
 
 #[derive(Debug, Default)]
@@ -139,7 +141,7 @@ impl Pending {
         if state.batch.bytes.len() >= FULL {
             self.set_aside(&mut state);
         }
-        if state.sleeping == Some(Sleep::Empty) {
+        if state.sleeping == Some(Sleep::Idle) {
             self.wake(&mut state);
         }
         end
@@ -173,46 +175,34 @@ impl Pending {
         self.state.lock().batch.end
     }
 
-    /// Waits until something is to be written, and swaps it for `spare`. False at the end: the
-    /// log was closed, and everything has been taken out.
-    pub fn take(&self, pace: &mut Pace, spare: &mut Batch) -> bool {
-        if !self.wait_for_records() {
-            return false;
-        }
-        pace.let_grow(self);
+    /// Waits until something is to be written. False at the end: the log was closed, and everything
+    /// has been taken out.
+    pub fn wait_for_records(&self) -> bool {
         let mut state = self.state.lock();
-        Self::swap(&mut state, spare);
-        pace.took(spare.bytes.len());
-        true
-    }
-
-    /// False at the end.
-    fn wait_for_records(&self) -> bool {
-        let mut state = self.state.lock();
-        let mut deadline: Option<Instant> = None;
+        // How often it has looked and found nothing.
+        let mut quiet = 0;
+        // Records have been there since the look before.
+        let mut found = false;
         loop {
-            if !state.full.is_empty() {
-                break;
+            let empty = state.full.is_empty() && state.batch.is_empty();
+            if !empty && (state.awaited || state.closed || found || !state.full.is_empty()) {
+                state.sleeping = None;
+                return true;
             }
-            if state.batch.is_empty() {
-                if state.closed {
-                    return false;
-                }
-                state.sleeping = Some(Sleep::Empty);
+            if empty && state.closed {
+                return false;
+            }
+            if empty && quiet >= MAX_QUIET {
+                state.sleeping = Some(Sleep::Idle);
                 self.filled.wait(&mut state);
+                quiet = 0;
                 continue;
             }
-            if state.awaited || state.closed {
-                break;
-            }
-            let deadline = *deadline.get_or_insert_with(|| Instant::now() + LAZY);
-            state.sleeping = Some(Sleep::Unawaited);
-            if self.filled.wait_until(&mut state, deadline).timed_out() {
-                break;
-            }
+            state.sleeping = Some(Sleep::Dozing);
+            let timed_out = self.filled.wait_for(&mut state, LAZY).timed_out();
+            found = timed_out && !empty;
+            quiet += u32::from(timed_out && empty);
         }
-        state.sleeping = None;
-        true
     }
 
     /// Bytes that wait, and whether more may come.
@@ -222,7 +212,20 @@ impl Pending {
         (full + state.batch.bytes.len(), !state.closed)
     }
 
-    /// As [`Pending::take`], without waiting; false if there is nothing.
+    /// Swaps what is there for `spare`, if it is little and the log's thread sleeps.
+    pub fn take_little(&self, spare: &mut Batch, most: usize) -> bool {
+        let mut state = self.state.lock();
+        let little = state.full.is_empty() && state.batch.bytes.len() <= most;
+        if !little || state.batch.is_empty() || state.sleeping.is_none() || state.closed {
+            return false;
+        }
+        let sleeping = state.sleeping;
+        Self::swap(&mut state, spare);
+        state.sleeping = sleeping;
+        true
+    }
+
+    /// Swaps what is there for `spare`; false if there is nothing.
     pub fn take_now(&self, spare: &mut Batch) -> bool {
         let mut state = self.state.lock();
         if state.full.is_empty() && state.batch.is_empty() {

@@ -1,13 +1,18 @@
 //! The log's threads: one writes and syncs, one makes files ready.
+//!
+//! Where one client at a time waits for one small record, waking a thread and being woken by it
+//! takes as long as the disk does. So whoever is about to wait for little, while the thread sleeps
+//! and nobody else waits, writes and syncs it himself ([`Threads::write_inline`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::disk::BLOCK;
 use crate::pace::Pace;
 use crate::{Batch, Error, Shared, Stop, Writer};
 
@@ -16,6 +21,13 @@ const POLL: Duration = Duration::from_millis(1);
 
 /// How often somebody who waits for the disk looks whether the log has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Bytes that somebody may write who is about to wait for them.
+const LITTLE: usize = 16 * 1024;
+/// A disk that takes longer is left to the log's thread,
+const SLOW: Duration = Duration::from_millis(1);
+/// for so many writes.
+const LEFT: u32 = 64;
 
 /// Wakes a thread that is parked.
 pub(crate) struct Unpark(Thread);
@@ -35,7 +47,10 @@ impl Wake for Unpark {
 /// Who does the work.
 #[derive(Debug)]
 pub(crate) enum Threads {
-    Running(Mutex<Option<Running>>),
+    Running {
+        work: Arc<Mutex<Work>>,
+        handles: Mutex<Option<Running>>,
+    },
     /// The caller, whenever it likes.
     None(Box<Mutex<Alone>>),
 }
@@ -46,6 +61,18 @@ pub(crate) struct Alone {
     batch: Batch,
     /// The batch waits for room on the disk.
     held: bool,
+}
+
+/// What writing needs.
+#[derive(Debug)]
+pub(crate) struct Work {
+    writer: Writer,
+    batch: Batch,
+    pace: Pace,
+    /// One at a time waited of late.
+    lone: bool,
+    /// So many small records are left to the thread: the disk was slow.
+    leave: u32,
 }
 
 #[derive(Debug)]
@@ -63,13 +90,54 @@ impl Threads {
                 held: false,
             })));
         }
-        let writing = spawn("leveret-wal", shared, |shared| {
-            write_until_closed(shared, writer)
-        });
+        let work = Arc::new(Mutex::new(Work {
+            writer,
+            batch: Batch::default(),
+            pace: Pace::default(),
+            lone: true,
+            leave: 0,
+        }));
+        let writing = {
+            let work = work.clone();
+            spawn("leveret-wal", shared, move |shared| {
+                write_until_closed(shared, &work)
+            })
+        };
         let preparing = spawn("leveret-wal-files", shared, |shared| {
             shared.files.prepare_until_closed()
         });
-        Threads::Running(Mutex::new(Some(Running { writing, preparing })))
+        let handles = Mutex::new(Some(Running { writing, preparing }));
+        Threads::Running { work, handles }
+    }
+
+    /// Writes what is there in the calling thread, if it is little, the log's thread sleeps, and
+    /// nobody else waits: otherwise the thread does it better, for all at once.
+    pub fn write_inline(&self, shared: &Shared) {
+        let Threads::Running { work, .. } = self else {
+            return;
+        };
+        let Some(mut work) = work.try_lock() else {
+            return;
+        };
+        let work = &mut *work;
+        if work.leave > 0 || !work.lone || shared.failure.get().is_some() {
+            work.leave = work.leave.saturating_sub(1);
+            return;
+        }
+        // Rolling over may have to wait for a file.
+        let most = LITTLE.min(work.writer.room().saturating_sub(BLOCK));
+        if !shared.pending.take_little(&mut work.batch, most) {
+            return;
+        }
+        let began = Instant::now();
+        match work.writer.write(&mut work.batch) {
+            Ok(waited) => work.lone = waited == 0,
+            Err(Stop::Full) => {}
+            Err(Stop::Failed(error)) => shared.fail(error),
+        }
+        if began.elapsed() > SLOW {
+            work.leave = LEFT;
+        }
     }
 
     pub fn run_once(&self, shared: &Shared) {
@@ -87,7 +155,7 @@ impl Threads {
         }
         while *held || shared.pending.take_now(batch) {
             match writer.write(batch) {
-                Ok(()) => *held = false,
+                Ok(_) => *held = false,
                 Err(Stop::Full) => {
                     *held = true;
                     return;
@@ -100,7 +168,7 @@ impl Threads {
     /// Waits until everything is written. [`crate::pending::Pending::close`] comes before.
     pub fn join(&self, shared: &Shared) {
         let running = match self {
-            Threads::Running(running) => running.lock().take(),
+            Threads::Running { handles, .. } => handles.lock().take(),
             Threads::None(alone) => {
                 self.run_once(shared);
                 if shared.failure.get().is_none()
@@ -144,14 +212,21 @@ fn spawn(
         .expect("the system has room for a thread")
 }
 
-fn write_until_closed(shared: &Shared, mut writer: Writer) -> Result<(), Error> {
-    let (mut pace, mut batch) = (Pace::default(), Batch::default());
-    while shared.pending.take(&mut pace, &mut batch) {
+fn write_until_closed(shared: &Shared, work: &Mutex<Work>) -> Result<(), Error> {
+    while shared.pending.wait_for_records() {
+        let mut work = work.lock();
+        let work = &mut *work;
+        work.pace.let_grow(&shared.pending);
+        // Somebody may have written it meanwhile.
+        if !shared.pending.take_now(&mut work.batch) {
+            continue;
+        }
         if shared.failure.get().is_some() {
             break;
         }
-        match writer.write(&mut batch) {
-            Ok(()) => {}
+        work.pace.took(work.batch.bytes.len());
+        match work.writer.write(&mut work.batch) {
+            Ok(waited) => work.lone = waited <= 1,
             Err(Stop::Full) => {
                 tracing::warn!("closed while the disk was full: the last records are lost");
                 return Ok(());
@@ -162,6 +237,6 @@ fn write_until_closed(shared: &Shared, mut writer: Writer) -> Result<(), Error> 
     // The other thread may have failed.
     match shared.failure.get() {
         Some(_) => Ok(()),
-        None => writer.finish(),
+        None => work.lock().writer.finish(),
     }
 }

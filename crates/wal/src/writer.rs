@@ -1,6 +1,6 @@
 //! Writing batches: where they go, when the file rolls over, when it is synced.
 //!
-//! Owned by the log's thread; no lock.
+//! Behind a lock that the log's thread takes, or whoever writes a record by himself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,8 +73,13 @@ impl Writer {
         })
     }
 
-    /// Writes a batch, syncs it if it asks for that, and tells whoever waits.
-    pub fn write(&mut self, batch: &mut Batch) -> Result<(), Stop> {
+    /// Bytes of a batch, its head included, that fit the current file.
+    pub fn room(&self) -> usize {
+        (self.current.size - self.current.position) as usize
+    }
+
+    /// Writes a batch, syncs it if it asks for that, and tells whoever waits; returns how many did.
+    pub fn write(&mut self, batch: &mut Batch) -> Result<usize, Stop> {
         let length = batch.length();
         batch.bytes.resize(BATCH_HEAD + length);
         batch.bytes.pad();
@@ -96,14 +101,14 @@ impl Writer {
         current.position += size;
         self.unsynced = true;
         self.files.grown(batch.end);
-        if batch.urgency == Some(Urgency::Prompt(Durability::Fsync)) {
+        let waited = if batch.urgency == Some(Urgency::Prompt(Durability::Fsync)) {
             self.sync()?;
-            self.progress.durable(batch.end);
+            self.progress.durable(batch.end)
         } else {
-            self.progress.written(batch.end);
-        }
+            self.progress.written(batch.end)
+        };
         self.files.want_next();
-        Ok(())
+        Ok(waited)
     }
 
     /// Syncs what was written.

@@ -21,6 +21,7 @@ use std::time::Duration;
 use ahash::HashMap;
 use amqp::{ReplyCode, frame};
 use broker::{ConsumerHandle, Origin, Outgoing};
+use store::Lsn;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
@@ -76,6 +77,8 @@ pub(crate) struct Connection {
     partial: Vec<u8>,
     /// `partial` holds whole frames: their answers had no room in the output.
     held_back: bool,
+    /// How far the log must come before more is read from this publisher.
+    waiting_for_room: Option<Lsn>,
     /// That it holds frames of this channel, which waits for the log.
     held_for: Option<u16>,
     /// The body frame that is arriving in parts.
@@ -96,6 +99,7 @@ impl Connection {
             channels: HashMap::default(),
             held_back: !leftover.is_empty(),
             partial: leftover,
+            waiting_for_room: None,
             held_for: None,
             body: None,
             phase: Phase::Open,
@@ -252,10 +256,12 @@ impl Connection {
     }
 
     /// True unless this connection publishes more than the disk can take.
-    fn has_room(&self, cx: &Context<'_>) -> bool {
-        !self.core.has_published
-            || !matches!(self.phase, Phase::Open)
-            || self.core.broker.store.wait_for_room(cx.waker())
+    fn has_room(&mut self, cx: &Context<'_>) -> bool {
+        if !self.core.has_published || !matches!(self.phase, Phase::Open) {
+            return true;
+        }
+        let store = &self.core.broker.store;
+        store.wait_for_room(cx.waker(), &mut self.waiting_for_room)
     }
 
     /// Sends what waited for the log, and sees to being woken for the rest; true if anything was

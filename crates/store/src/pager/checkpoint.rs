@@ -27,17 +27,24 @@ impl Pager {
         let needed = liveness.oldest(liveness.epoch(self.start), liveness.current(end));
         // The last one is being written to.
         let all = &files[..files.len().saturating_sub(1)];
-        let released = all.iter().take_while(|(end, _)| liveness.epoch(*end) < needed);
+        let released = all
+            .iter()
+            .take_while(|(end, _)| liveness.epoch(*end) < needed);
         released.count()
     }
 
-    pub(super) fn checkpoint_is_due(&self) -> bool {
+    /// `full`: the disk has no room, so that anything is worthwhile that makes some.
+    pub(super) fn checkpoint_is_due(&self, full: bool) -> bool {
         let files = self.shared.wal.files();
         // What they take on the disk, not what is in them: each process begins a file.
-        let freed: u64 = files[..self.releasable(&files)].iter().map(|(_, size)| size).sum();
+        let freed: u64 = files[..self.releasable(&files)]
+            .iter()
+            .map(|(_, size)| size)
+            .sum();
         let worthwhile = WORTHWHILE
             .min(self.shared.budget.log_file / 2)
             .max(self.manifests.size * 4);
+        let worthwhile = if full { 1 } else { worthwhile };
         freed >= worthwhile || self.shared.garbage.bytes() >= worthwhile
     }
 

@@ -155,19 +155,31 @@ impl Pager {
 
     /// Looks what has grown too much.
     fn maintain(&mut self) -> Result<(), Error> {
-        let waiting = std::mem::take(&mut self.waiting);
-        let mut waiting = waiting.into_iter();
+        let moved = self
+            .relieve_waiting()
+            .and_then(|()| self.bound_memory())
+            .and_then(|()| self.bound_log());
+        // Whatever came of that: this is what makes room on a full disk.
+        let full = self.shared.wal.disk_full() || moved.as_ref().is_err_and(Error::is_full);
+        if self.checkpoint_is_due(full) {
+            if !full {
+                self.compact()?;
+            }
+            self.checkpoint()?;
+        }
+        if !self.shared.wal.disk_full() {
+            self.shared.pressure.look_again();
+        }
+        moved
+    }
+
+    fn relieve_waiting(&mut self) -> Result<(), Error> {
+        let mut waiting = std::mem::take(&mut self.waiting).into_iter();
         while let Some(stream) = waiting.next() {
             if let Err(error) = self.relieve(stream) {
                 self.waiting.extend(waiting);
                 return Err(error);
             }
-        }
-        self.bound_memory()?;
-        self.bound_log()?;
-        if self.checkpoint_is_due() {
-            self.compact()?;
-            self.checkpoint()?;
         }
         Ok(())
     }

@@ -12,7 +12,16 @@ impl Pager {
     /// Removes what does not belong to these queues. Comes before anything else is written.
     pub(super) fn sweep(&mut self, claimed: &HashSet<StreamId>) -> Result<(), Error> {
         let (disk, queues) = (self.shared.disk.clone(), self.shared.layout.queues.clone());
-        for name in disk.list(&queues).map_err(Error::disk("list", &queues))? {
+        let names = disk.list(&queues).map_err(Error::disk("list", &queues))?;
+        if names
+            .iter()
+            .filter_map(|name| stream_of(name))
+            .any(|stream| !claimed.contains(&stream))
+        {
+            // That a queue ended with the last process must be durable before its files go.
+            self.sync_log()?;
+        }
+        for name in names {
             let Some(stream) = stream_of(&name) else {
                 continue;
             };
