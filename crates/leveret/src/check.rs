@@ -62,13 +62,21 @@ fn print(out: &mut impl Write, report: &Report, summary: &DefinitionSummary) -> 
         summary.queues.len(),
         summary.bindings
     )?;
-    let messages: u64 = report.queues.iter().map(|queue| queue.in_log + queue.in_segments).sum();
+    let messages: u64 = report
+        .queues
+        .iter()
+        .map(|queue| queue.in_log + queue.in_segments)
+        .sum();
     writeln!(out, "messages      {messages}")?;
     for queue in &report.queues {
         print_queue(out, queue, summary)?;
     }
     for path in &report.leftovers {
-        writeln!(out, "left over     {}: goes at the next start", path.display())?;
+        writeln!(
+            out,
+            "left over     {}: goes at the next start",
+            path.display()
+        )?;
     }
     print_damage(out, report)
 }
@@ -118,11 +126,7 @@ fn print_damage(out: &mut impl Write, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
-fn print_cuts(
-    out: &mut impl Write,
-    cuts: &[Cut],
-    summary: &DefinitionSummary,
-) -> io::Result<()> {
+fn print_cuts(out: &mut impl Write, cuts: &[Cut], summary: &DefinitionSummary) -> io::Result<()> {
     if cuts.is_empty() {
         return writeln!(out, "nothing to repair");
     }

@@ -22,6 +22,7 @@ pub fn budget(config: &Config) -> Budget {
         node: node.unwrap_or(Budget::default().node),
         log: config.log_size,
         log_file: config.log_file_size,
+        ..Budget::default()
     }
 }
 

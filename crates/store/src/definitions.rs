@@ -21,6 +21,8 @@ type Change = (Box<[u8]>, Option<Arc<[u8]>>);
 pub struct DefinitionChange {
     record: Vec<u8>,
     changes: Vec<Change>,
+    /// The highest stream whose queue goes.
+    pub(crate) forgotten: Option<StreamId>,
 }
 
 impl DefinitionChange {
@@ -39,6 +41,7 @@ impl DefinitionChange {
     /// The queue of that stream is gone with all its messages.
     pub fn forget(&mut self, stream: StreamId) {
         op::forget(&mut self.record, stream);
+        self.forgotten = self.forgotten.max(Some(stream));
     }
 
     /// True if nothing is to be changed.

@@ -186,6 +186,8 @@ pub(crate) struct ManifestFiles {
     /// Number of the last one that was written.
     number: u64,
     reserved: [u64; 2],
+    /// The name is durable.
+    named: [bool; 2],
     /// Bytes of the last one.
     pub size: u64,
 }
@@ -234,9 +236,30 @@ impl ManifestFiles {
             dir: dir.to_owned(),
             number,
             reserved: [0; 2],
+            named: [false; 2],
             size,
         };
         Ok((files, manifest))
+    }
+
+    /// Makes the one that was read durable, if there is one: the process that wrote it may have
+    /// been killed before it came to that, and the other one is about to be written over. It is
+    /// written once more, since after a failed sync another one does not make up for it.
+    pub fn settle(&self) -> Result<(), Error> {
+        if self.number == 0 {
+            return Ok(());
+        }
+        let path = self.dir.join(NAMES[(self.number % 2) as usize]);
+        let settle = || {
+            let file = self.disk.open(&path, Open::Write)?;
+            let length = (HEAD as u64 + self.size).next_multiple_of(BLOCK as u64);
+            let mut bytes = AlignedBuffer::zeroed(length as usize);
+            file.read(bytes.as_mut_slice(), 0)?;
+            file.write(bytes.as_slice(), 0)?;
+            file.sync()?;
+            self.disk.sync_dir(&self.dir)
+        };
+        settle().map_err(Error::disk("write to", &path))
     }
 
     /// Replaces the older one.
@@ -269,11 +292,11 @@ impl ManifestFiles {
         buffer: &AlignedBuffer,
     ) -> std::io::Result<()> {
         let needed = (buffer.len() as u64).next_multiple_of(RESERVE);
-        let (file, is_new) = match self.disk.open(path, Open::Write) {
+        let file = match self.disk.open(path, Open::Write) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                (self.disk.open(path, Open::Create)?, true)
+                self.disk.open(path, Open::Create)?
             }
-            file => (file?, false),
+            file => file?,
         };
         if self.reserved[slot] < needed {
             file.allocate(needed)?;
@@ -281,8 +304,10 @@ impl ManifestFiles {
         }
         file.write(buffer.as_slice(), 0)?;
         file.sync()?;
-        if is_new {
+        // Once for each process: the one that made the file may not have come to that.
+        if !self.named[slot] {
             self.disk.sync_dir(&self.dir)?;
+            self.named[slot] = true;
         }
         Ok(())
     }

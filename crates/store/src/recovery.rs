@@ -81,6 +81,7 @@ impl Recovering {
                     self.definitions.remove(key);
                 }
                 Op::Forget(stream) => {
+                    self.next_stream = self.next_stream.max(stream.0 + 1);
                     self.queues.remove(&stream);
                 }
             }
@@ -202,6 +203,8 @@ impl Recovered {
         durability: Durability,
     ) -> RecoveredQueue {
         self.claimed.insert(stream);
+        // Of a queue that never had a message only its definition knows the stream.
+        store.retire(stream);
         let parts = self.queues.remove(&stream).unwrap_or_default();
         QueueStore::recovered(store.shared().clone(), stream, durability, parts)
     }

@@ -88,6 +88,11 @@ impl Shared {
         all
     }
 
+    /// True if nothing more is kept.
+    pub fn has_failed(&self) -> bool {
+        self.failure.get().is_some() || self.wal.failure().is_some()
+    }
+
     /// Nothing more can be kept.
     pub fn fail(&self, error: Error) {
         tracing::error!(%error, "what is kept can no longer be written");

@@ -3,6 +3,7 @@
 //! Stops with its owner: SIGTERM first, SIGKILL when that does not help. When the owner is a test
 //! that panics, the broker's log goes to standard error.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ pub struct Builder {
     listener: String,
     config: Vec<String>,
     environment: Vec<(String, String)>,
+    by_way_of: Vec<OsString>,
+    data_dir: Option<PathBuf>,
 }
 
 impl Builder {
@@ -48,6 +51,45 @@ impl Builder {
         self
     }
 
+    /// Runs it by way of another command, which becomes the broker, such as `nsenter … --`.
+    pub fn by_way_of(mut self, command: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.by_way_of = command.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Keeps its data there, in place of a folder of its own that goes with it.
+    pub fn data_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(path.into());
+        self
+    }
+
+    fn data_dir_in(&self, folder: &Path) -> PathBuf {
+        let own = || folder.join("data");
+        self.data_dir.clone().unwrap_or_else(own)
+    }
+
+    fn command(&self, config: &Path, data_dir: &Path) -> Command {
+        let mut words = self.by_way_of.iter().map(OsString::as_os_str);
+        let mut command = match words.next() {
+            Some(first) => Command::new(first),
+            None => Command::new(&self.binary),
+        };
+        if !self.by_way_of.is_empty() {
+            command.args(words).arg(&self.binary);
+        }
+        let environment = self.environment.iter();
+        command
+            .arg("--config")
+            .arg(config)
+            .arg("--data-dir")
+            .arg(data_dir)
+            .envs(environment.map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
     /// Starts the broker and waits until it says where it listens.
     pub fn start(self) -> Result<Broker, Error> {
         let folder = tempfile::Builder::new().prefix("leveret-test-").tempdir();
@@ -64,7 +106,7 @@ impl Builder {
 pub struct Broker {
     running: Running,
     builder: Builder,
-    /// Holds `data/` and `leveret.conf`; goes with the broker.
+    /// Holds `leveret.conf`, and `data/` unless that is elsewhere; goes with the broker.
     folder: TempDir,
 }
 
@@ -82,6 +124,8 @@ impl Broker {
             listener: "127.0.0.1:0".into(),
             config: Vec::new(),
             environment: Vec::new(),
+            by_way_of: Vec::new(),
+            data_dir: None,
         }
     }
 
@@ -102,7 +146,7 @@ impl Broker {
 
     /// Where its messages are.
     pub fn data_dir(&self) -> PathBuf {
-        data_dir(self.folder.path())
+        self.builder.data_dir_in(self.folder.path())
     }
 
     /// Resident memory in bytes.
@@ -142,13 +186,19 @@ impl Broker {
         self.start_again()
     }
 
-    /// Kills it with SIGKILL, as a power cut would, and starts it again on the same data and port.
+    /// Kills it with SIGKILL: it gets no time for anything. Its log is complete then.
+    pub fn kill(&mut self) -> Result<(), Error> {
+        self.running.kill()
+    }
+
+    /// Kills it with SIGKILL and starts it again on the same data and port.
     pub fn crash_and_restart(&mut self) -> Result<(), Error> {
         self.running.kill()?;
         self.start_again()
     }
 
-    fn start_again(&mut self) -> Result<(), Error> {
+    /// Starts it on the same data and port, once it has ended.
+    pub fn start_again(&mut self) -> Result<(), Error> {
         if let Some((_, address)) = self.running.uri.split_once("://") {
             self.builder.listener = address.to_owned();
         }
@@ -175,21 +225,7 @@ impl Running {
             builder.config.join("\n")
         );
         fs::write(&config, lines).map_err(Error::Files)?;
-        let mut command = Command::new(&builder.binary);
-        command
-            .arg("--config")
-            .arg(&config)
-            .arg("--data-dir")
-            .arg(data_dir(folder))
-            .envs(
-                builder
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let mut command = builder.command(&config, &builder.data_dir_in(folder));
         let started = Instant::now();
         let mut child = command.spawn().map_err(|source| Error::Spawn {
             binary: builder.binary.clone(),
@@ -285,6 +321,7 @@ impl Running {
     fn kill(&mut self) -> Result<(), Error> {
         self.child.kill().map_err(|source| self.failed(source))?;
         self.ended = Some(self.child.wait().map_err(|source| self.failed(source))?);
+        self.log.wait_for_end(LOG_LIMIT);
         Ok(())
     }
 
@@ -308,8 +345,4 @@ impl Drop for Running {
             eprintln!("{error}");
         }
     }
-}
-
-fn data_dir(folder: &Path) -> PathBuf {
-    folder.join("data")
 }

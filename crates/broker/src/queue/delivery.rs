@@ -115,7 +115,7 @@ impl Queue {
             None
         } else {
             state.store.note_delivered(seq);
-            let kept = (seq >= state.store.flushed()).then(|| message.clone());
+            let kept = (!state.store.is_flushed(seq)).then(|| message.clone());
             Some(state.leases.grant(kept, seq, None))
         };
         state.settle_down();
@@ -197,7 +197,7 @@ impl State {
             };
             let origin = if leased {
                 store.note_delivered(seq);
-                let kept = (seq >= store.flushed()).then(|| message.clone());
+                let kept = (!store.is_flushed(seq)).then(|| message.clone());
                 match no_ack {
                     true => Origin::SettledWhenSent(leases.grant(kept, seq, None)),
                     false => Origin::Leased(leases.grant(kept, seq, Some(id))),

@@ -31,7 +31,8 @@ impl Resident for Queue {
             if !state.store.complete_flush(&mut written) {
                 return;
             }
-            let dropped = state.ready.evict(written.up_to());
+            let State { ready, store, .. } = &mut *state;
+            let dropped = ready.evict(written.up_to(), |seq| store.is_flushed(seq));
             let bytes = state.ready.bytes();
             state.store.note_resident(bytes);
             dropped

@@ -277,14 +277,18 @@ impl Ready {
     }
 
     /// Forgets messages that lie in segments (`flushed`) and are not among the next. Those that
-    /// were never taken are only counted from now on. Returns what is to be dropped where no lock
-    /// is held.
-    pub fn evict(&mut self, flushed: QueueSeq) -> Vec<Message> {
+    /// were never taken are only counted from now on; of others `is_flushed` says whether they do.
+    /// Returns what is to be dropped where no lock is held.
+    pub fn evict(
+        &mut self,
+        flushed: QueueSeq,
+        is_flushed: impl Fn(QueueSeq) -> bool,
+    ) -> Vec<Message> {
         let mut dropped = Vec::new();
         if self.paged == 0 && self.back.is_empty() {
             self.split();
         }
-        self.forget_bodies(flushed, &mut dropped);
+        self.forget_bodies(is_flushed, &mut dropped);
         let count = self.back.partition_point(|entry| entry.seq < flushed);
         if count == 0 {
             return dropped;
@@ -325,14 +329,15 @@ impl Ready {
     }
 
     /// Those in front that came back from consumers keep their places, but not their bodies.
-    fn forget_bodies(&mut self, flushed: QueueSeq, dropped: &mut Vec<Message>) {
+    fn forget_bodies(&mut self, is_flushed: impl Fn(QueueSeq) -> bool, dropped: &mut Vec<Message>) {
         if self.front_bytes <= 2 * self.window {
             return;
         }
         let at = self.window_end();
-        let limit = flushed.min(self.taken);
+        let taken = self.taken;
         for entry in self.front.range_mut(at..) {
-            if entry.seq < limit
+            if entry.seq < taken
+                && is_flushed(entry.seq)
                 && let Some(message) = entry.message.take()
             {
                 self.front_bytes -= cost(&message);

@@ -16,7 +16,7 @@ fn message(number: u64) -> Message {
         exchange: b"",
         routing_key: b"q",
         properties: &[0, 0],
-        persistent: number % 3 != 0,
+        persistent: !number.is_multiple_of(3),
         priority: 0,
     };
     Message::new(&head, &number.to_be_bytes())

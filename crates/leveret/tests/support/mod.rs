@@ -1,7 +1,11 @@
 //! What the tests in this folder share: a broker, connections to it, a limit on their time.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod durable;
+pub mod folder;
 pub mod random;
+pub mod slow_disk;
+pub mod small_disk;
 
 use std::future::Future;
 use std::pin::pin;

@@ -33,12 +33,14 @@ impl Pager {
         segment: u64,
     ) -> Result<(), Error> {
         let (disk, queues) = (self.shared.disk.clone(), &self.shared.layout.queues);
-        let (mut load, mut next) = (None, 1);
+        let (mut plan, mut next) = (None, 1);
         queue.with_store(&mut |store, _| {
-            load = store.plan_segment(segment);
+            plan = store.plan_segment(segment);
             next = store.next_segment();
         });
-        let Some(load) = load else { return Ok(()) };
+        let Some((load, ends)) = plan else {
+            return Ok(());
+        };
         let loaded = load.read(&*disk, queues, &mut AlignedBuffer::default())?;
         if loaded.lost > 0 {
             // What cannot be read stays where it is.
@@ -48,7 +50,7 @@ impl Pager {
             .writers
             .entry(stream)
             .or_insert_with(|| SegmentWriter::new(stream, next, self.shared.budget.segment));
-        let chunks = writer.write(&*disk, queues, &mut self.buffer, &loaded.messages)?;
+        let chunks = writer.write(&*disk, queues, &mut self.buffer, &loaded.messages, &ends)?;
         let mut chunks = Some(chunks);
         queue.with_store(&mut |store, _| {
             if let Some(chunks) = chunks.take() {

@@ -60,7 +60,7 @@ impl Pager {
 
     /// Does what was asked for.
     fn handle(&mut self, request: Request) {
-        if self.shared.failure.get().is_some() {
+        if self.shared.has_failed() {
             return;
         }
         let result = match request {
@@ -77,7 +77,7 @@ impl Pager {
 
     /// Looks whether something has to be done.
     fn look(&mut self) {
-        if self.swept && self.shared.failure.get().is_none() {
+        if self.swept && !self.shared.has_failed() {
             let result = self.maintain();
             self.note(result);
         }
@@ -135,7 +135,7 @@ impl Pager {
         });
         let shared = &self.shared;
         let (disk, queues) = (&*shared.disk, &shared.layout.queues);
-        let written = writer.write(disk, queues, &mut self.buffer, &flush.messages);
+        let written = writer.write(disk, queues, &mut self.buffer, &flush.messages, &[]);
         if self.buffer.capacity() > 4 * crate::resident::MAX_FLUSH_BYTES {
             // After an unusually large message.
             self.buffer = AlignedBuffer::default();

@@ -110,6 +110,14 @@ impl QueueStore {
         self.index.is_live(seq)
     }
 
+    /// True if the message at that place, which is not gone, need not be kept in memory: it lies
+    /// in a segment. What a queue that ends with the process took out for good, and then put back,
+    /// lies nowhere.
+    #[inline]
+    pub fn is_flushed(&self, seq: QueueSeq) -> bool {
+        seq < self.flushed && (self.logged || self.index.is_live(seq))
+    }
+
     /// Live messages in segments from a place on.
     pub fn count_from(&self, from: QueueSeq) -> usize {
         let chunks = self.index.from(from);
@@ -154,19 +162,25 @@ impl QueueStore {
         segments.map(|(number, _)| number).collect()
     }
 
-    /// All of a segment that is needed.
-    pub(crate) fn plan_segment(&self, segment: u64) -> Option<Load> {
-        let chunks = self.index.chunks();
-        let chunks: Vec<Chunk> = chunks
-            .filter(|chunk| chunk.place.segment == segment && chunk.live > 0)
-            .cloned()
-            .collect();
-        Some(Load {
+    /// All of a segment that is needed, and the places that no chunk may reach over when it is
+    /// written anew: chunks of other segments lie there.
+    pub(crate) fn plan_segment(&self, segment: u64) -> Option<(Load, Vec<QueueSeq>)> {
+        let (mut chunks, mut ends) = (Vec::<Chunk>::new(), Vec::new());
+        for chunk in self.index.chunks() {
+            if chunk.place.segment != segment {
+                let end = chunks.last().map(Chunk::end);
+                ends.extend(end.filter(|end| ends.last() != Some(end)));
+            } else if chunk.live > 0 {
+                chunks.push(chunk.clone());
+            }
+        }
+        let load = Load {
             stream: self.stream,
             from: QueueSeq(0),
             end: chunks.last()?.end(),
             chunks,
-        })
+        };
+        Some((load, ends))
     }
 
     /// What was needed of a segment lies in these chunks now.

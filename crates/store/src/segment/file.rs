@@ -112,18 +112,25 @@ impl SegmentWriter {
         self.current.as_ref().map(|segment| segment.number)
     }
 
-    /// Writes messages, in order of their places, and syncs them. Returns their chunks.
+    /// Writes messages, in order of their places, and syncs them. Returns their chunks, of which
+    /// none reaches over one of the places `ends`, which are in order.
     pub fn write(
         &mut self,
         disk: &dyn Disk,
         queues: &Path,
         buffer: &mut AlignedBuffer,
         messages: &[(QueueSeq, Message)],
+        ends: &[QueueSeq],
     ) -> Result<Vec<Chunk>, Error> {
-        let result = self.write_chunks(disk, queues, buffer, messages);
-        if result.is_err() {
+        let result = self.write_chunks(disk, queues, buffer, messages, ends);
+        if result.is_err()
             // What became of it is not known: never to be continued.
-            self.current = None;
+            && let Some(segment) = self.current.take()
+            && segment.position == BLOCK as u64
+        {
+            // Nothing was ever written to it: its room must not be missing elsewhere, least of all
+            // after each try on a full disk.
+            let _ = disk.remove(&segment.path);
         }
         result
     }
@@ -134,6 +141,7 @@ impl SegmentWriter {
         queues: &Path,
         buffer: &mut AlignedBuffer,
         messages: &[(QueueSeq, Message)],
+        ends: &[QueueSeq],
     ) -> Result<Vec<Chunk>, Error> {
         if self
             .current
@@ -148,7 +156,7 @@ impl SegmentWriter {
         };
         self.next = segment.number + 1;
         let mut writer = ChunkWriter::new(std::mem::take(buffer));
-        let closed = in_chunks(&mut writer, segment.number, messages);
+        let closed = in_chunks(&mut writer, segment.number, messages, ends);
         *buffer = writer.buffer;
         segment.append(buffer)?;
         let start = segment.position - buffer.len() as u64;
@@ -171,10 +179,13 @@ fn in_chunks(
     writer: &mut ChunkWriter,
     segment: u64,
     messages: &[(QueueSeq, Message)],
+    mut ends: &[QueueSeq],
 ) -> Vec<Closed> {
     let mut closed = Vec::new();
     for (seq, message) in messages {
-        if writer.must_close(*seq, message.stored().len()) {
+        let passed = ends.partition_point(|end| end <= seq);
+        ends = &ends[passed..];
+        if passed > 0 || writer.must_close(*seq, message.stored().len()) {
             closed.extend(writer.close(segment));
         }
         writer.push(*seq, message.stored());
@@ -214,7 +225,10 @@ fn begin(disk: &dyn Disk, queues: &Path, stream: StreamId, number: u64) -> Resul
         disk.sync_dir(queues)?;
         Ok(file)
     })();
-    let file = result.map_err(Error::disk("make", &path))?;
+    let file = result.map_err(|error| {
+        let _ = disk.remove(&path);
+        Error::disk("make", &path)(error)
+    })?;
     Ok(Segment {
         number,
         path,

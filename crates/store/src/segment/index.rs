@@ -150,6 +150,7 @@ impl Index {
     }
 
     /// Adds a chunk; its places are behind those of all others, unless it comes from compaction.
+    /// No place lies in two chunks, nor between the first and the last of another.
     pub fn push(&mut self, chunk: Chunk) {
         let used = self.segments.entry(chunk.place.segment).or_default();
         used.bytes += u64::from(chunk.place.size);
@@ -158,6 +159,12 @@ impl Index {
         let at = self
             .chunks
             .partition_point(|other| other.first < chunk.first);
+        debug_assert!(at == 0 || self.chunks[at - 1].end() <= chunk.first);
+        debug_assert!(
+            self.chunks
+                .get(at)
+                .is_none_or(|next| chunk.end() <= next.first)
+        );
         if at == self.chunks.len() {
             self.chunks.push_back(chunk);
         } else {
