@@ -47,6 +47,13 @@ test: ## Run all tests: Rust's, then those of other languages' clients
 	RUSTFLAGS="--cfg loom" cargo test -p broker -p wal --lib --target-dir target/loom $(LOCKED) loom_
 	interop/run.sh --server $(SERVER) $(SUITES)
 
+# Optimized, but not for as long as a release: each of these test programs is linked anew.
+.PHONY: test-long
+test-long: build ## Run the long versions of tests, and those that are too long for `make test`
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 cargo test --release \
+	  --target-dir target/long -p wal -p store -p broker -p leveret --tests $(LOCKED) -- --ignored
+	CRASH_ROUNDS=20 LEVERET_BIN=$(CURDIR)/$(SERVER) interop/python/run.sh test_crash.py
+
 .PHONY: interop
 interop: build ## Run only the tests of other languages' clients
 	interop/run.sh --server $(SERVER) $(SUITES)

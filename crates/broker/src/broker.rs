@@ -160,31 +160,32 @@ impl Broker {
         Ok(Arc::new(broker))
     }
 
+    /// The first vhost and the first user, in one record of the log: a node that was interrupted
+    /// between the two would have definitions, but nobody who may log in.
     fn set_up(&self, settings: &Settings) -> Result<(), Error> {
         let [configure, write, read] = &settings.default_permissions;
         let permissions = Arc::new(Permissions::new(configure, write, read)?);
-        let vhost = self.add_vhost(&settings.default_vhost);
-        self.add_user(User {
+        let vhost: Arc<str> = settings.default_vhost.as_str().into();
+        let user = User {
             name: settings.default_user.as_str().into(),
             password: PasswordHash::new(&settings.default_password),
             tags: settings.default_tags.clone(),
-            permissions: [(vhost.name.clone(), permissions)].into_iter().collect(),
-        });
+            permissions: [(vhost.clone(), permissions)].into_iter().collect(),
+        };
+        let mut change = DefinitionChange::default();
+        change.define(&definitions::vhost_key(&vhost), &[]);
+        definitions::define_user(&mut change, &user);
+        self.store.define(change);
+        let made = self.make_vhost(vhost.clone());
+        self.vhosts.write().insert(vhost, made);
+        self.users.insert(user);
         Ok(())
     }
 
     /// Adds or replaces a user with its permissions.
     pub fn add_user(&self, user: User) {
         let mut change = DefinitionChange::default();
-        let name = &user.name;
-        change.define(
-            &definitions::user_key(name),
-            &definitions::user_value(&user),
-        );
-        for (vhost, permissions) in &user.permissions {
-            let key = definitions::permission_key(name, vhost);
-            change.define(&key, &definitions::permission_value(permissions));
-        }
+        definitions::define_user(&mut change, &user);
         self.store.define(change);
         self.users.insert(user);
     }

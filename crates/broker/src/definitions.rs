@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue, Table};
-use store::{DefinitionMap, StreamId};
+use store::{DefinitionChange, DefinitionMap, StreamId};
 
 use crate::access::{PasswordHash, Permissions, User};
 use crate::binding::{BindingKey, DestinationKey};
@@ -105,6 +105,15 @@ pub(crate) fn user_value(user: &User) -> Vec<u8> {
         .with("password_hash", &*user.password.to_base64())
         .with("tags", FieldValue::Array(tags.collect()))
         .encode()
+}
+
+/// A user and all its permissions.
+pub(crate) fn define_user(change: &mut DefinitionChange, user: &User) {
+    change.define(&user_key(&user.name), &user_value(user));
+    for (vhost, permissions) in &user.permissions {
+        let key = permission_key(&user.name, vhost);
+        change.define(&key, &permission_value(permissions));
+    }
 }
 
 pub(crate) fn permission_value(permissions: &Permissions) -> Vec<u8> {

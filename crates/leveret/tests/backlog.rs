@@ -4,11 +4,10 @@
 mod support;
 
 use std::collections::VecDeque;
-use std::fs;
-use std::path::Path;
 
 use client::{Connection, ConsumeOptions};
 use support::durable::*;
+use support::folder::size_of;
 use support::*;
 use testkit::Broker;
 
@@ -83,19 +82,6 @@ impl Reader {
         }
         self.connection.flush().await.expect("sent");
     }
-}
-
-fn size_of(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).expect("a folder");
-    let sizes = entries.flatten().map(|entry| {
-        // What is being removed meanwhile counts for nothing.
-        match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
-            Ok(metadata) => metadata.len(),
-            Err(_) => 0,
-        }
-    });
-    sizes.sum()
 }
 
 #[test]

@@ -59,8 +59,8 @@ pub struct Contents {
     pub queues: BTreeMap<Name, Vec<u64>>,
     pub exchanges: BTreeSet<Name>,
     pub routes: BTreeMap<(Name, Name), BTreeSet<Name>>,
-    /// How many exchanges, queues and bindings are defined.
-    pub definitions: [usize; 3],
+    /// Exchanges, queues and bindings, as they are kept.
+    pub definitions: BTreeSet<Definition>,
 }
 
 impl Durable {
@@ -123,10 +123,7 @@ impl Durable {
 
     pub fn contents(&self) -> Contents {
         let queues = self.queues.iter();
-        let Topology {
-            exchanges,
-            bindings,
-        } = &self.topology;
+        let exchanges = &self.topology.exchanges;
         Contents {
             queues: queues
                 .map(|(name, queue)| (*name, queue.messages.values().copied().collect()))
@@ -137,9 +134,44 @@ impl Durable {
                     .contains(exchange)
                     .then(|| self.topology.route(exchange, key))
             }),
-            definitions: [exchanges.len(), self.queues.len(), bindings.len()],
+            definitions: definitions(&self.topology, self.queues.keys().copied()),
         }
     }
+}
+
+/// A definition's kind, and the names in its key.
+pub type Definition = (char, Vec<String>);
+
+fn definitions(topology: &Topology, queues: impl Iterator<Item = Name>) -> BTreeSet<Definition> {
+    let definition = |kind, names: &[Name]| {
+        let names = ["/"].iter().chain(names).map(|name| (*name).to_owned());
+        (kind, names.collect())
+    };
+    let exchanges = topology
+        .exchanges
+        .iter()
+        .map(|name| definition('x', &[name]));
+    let queues = queues.map(|name| definition('q', &[name]));
+    let bindings = topology.bindings.iter().map(|binding| {
+        let (kind, target) = match binding.target {
+            Target::Queue(name) => ("q", name),
+            Target::Exchange(name) => ("e", name),
+        };
+        definition('b', &[binding.source, kind, target, binding.key])
+    });
+    exchanges.chain(queues).chain(bindings).collect()
+}
+
+/// What a key of the store's definitions says, if it is one of those.
+pub fn definition_of(key: &[u8]) -> Option<Definition> {
+    let (kind, mut rest) = key.split_first()?;
+    let mut names = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let (name, after) = after.split_at(u16::from_be_bytes(*length).into());
+        names.push(String::from_utf8_lossy(name).into_owned());
+        rest = after;
+    }
+    b"xqb".contains(kind).then(|| (char::from(*kind), names))
 }
 
 /// Where messages go, from each exchange that is there and with each key.

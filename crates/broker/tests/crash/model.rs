@@ -141,7 +141,8 @@ impl Model {
             if let Some(queue) = self.durable.queues.get_mut(name) {
                 let marked = queue.messages.keys().zip(redelivered);
                 let marked = marked.filter(|(_, redelivered)| **redelivered);
-                queue.delivered = marked.last().map_or(0, |(place, _)| place + 1);
+                let places = marked.map(|(place, _)| place + 1);
+                queue.delivered = places.max().unwrap_or(0);
             }
         }
     }

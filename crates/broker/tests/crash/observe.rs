@@ -9,7 +9,7 @@ use broker::{ConsumerHandle, ConsumerOptions, Outgoing, Publish, Publisher};
 use store::{Disk, check};
 use testkit::{FaultyDisk, Survival};
 
-use crate::durable::{Contents, routes};
+use crate::durable::{Contents, definition_of, routes};
 use crate::model::{Model, Observed};
 use crate::universe::{EXCHANGES, Name, QUEUES, id, queue_names};
 use crate::world::{DIR, World};
@@ -68,12 +68,6 @@ fn check_directory(disk: &FaultyDisk) {
 
 fn definitions(world: &World) -> Contents {
     let defined = world.broker.store.definitions();
-    let of_kind = |kind: u8| {
-        defined
-            .keys()
-            .filter(|key| key.first() == Some(&kind))
-            .count()
-    };
     let exists = |name: Name| world.session.check_exchange(name).is_ok();
     let mut publisher = Publisher::default();
     Contents {
@@ -92,7 +86,10 @@ fn definitions(world: &World) -> Contents {
             let route = publisher.route(&world.session, &publish).ok()?.route;
             Some(queue_names(route.queues.iter().map(|queue| &*queue.name)))
         }),
-        definitions: [b'x', b'q', b'b'].map(of_kind),
+        definitions: defined
+            .keys()
+            .filter_map(|key| definition_of(key))
+            .collect(),
     }
 }
 

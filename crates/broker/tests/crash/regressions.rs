@@ -7,12 +7,12 @@ use broker::Outcome;
 use store::{Disk, Durability};
 use testkit::{FaultyDisk, Survival};
 
+use crate::lives::{check, open};
 use crate::model::Model;
 use crate::topology::{Binding, Target};
 use crate::universe::Name;
 use crate::workload::set_up;
 use crate::world::{DIR, World};
-use crate::{check, open};
 
 /// A broker on a new disk, with queues and exchanges.
 fn new_world(seed: u64) -> World {
@@ -201,6 +201,30 @@ fn files_of_a_deleted_queue_stay_until_the_log_says_so() {
         }
         check_after_crash(world);
     }
+}
+
+/// It was tried once, and until it had succeeded nothing was written to segments.
+#[test]
+fn cleaning_up_after_a_start_is_tried_until_the_disk_has_room() {
+    let mut world = new_world(1);
+    backlog(&mut world, "first", 80);
+    let disk = world.disk.clone();
+    let model = world.close();
+    let mut survived = 0;
+    for ahead in 1..16 {
+        let disk = disk.restart(Survival::Everything);
+        let mut world = open(&disk, model.clone());
+        world.delete_queue("first");
+        disk.fail_at(disk.operations() + ahead, ErrorKind::StorageFull);
+        run(&mut world, 3);
+        if !world.is_over() {
+            survived += 1;
+            assert!(!world.store.disk_full(), "operation {ahead} failed");
+            backlog(&mut world, "second", 40);
+            check_after_crash(world);
+        }
+    }
+    assert!(survived > 5);
 }
 
 /// The second start relied on files whose names or contents were in the page cache only.

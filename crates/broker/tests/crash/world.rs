@@ -80,6 +80,17 @@ pub struct Held {
     pub counted: bool,
 }
 
+/// The first user's, in the first vhost.
+pub fn session(broker: &Broker) -> Session {
+    let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let Login::Accepted(user) = broker.login("guest", b"guest", here) else {
+        panic!("the first user is not known");
+    };
+    let connection = broker.connections.next_id();
+    let session = broker.open_session(user, "/", connection);
+    session.unwrap_or_else(|error| panic!("cannot open the vhost: {error}"))
+}
+
 impl World {
     /// Starts a broker; gives the model back where the disk does not let it.
     pub fn open(disk: &FaultyDisk, mut model: Model) -> Result<World, Box<(Model, String)>> {
@@ -91,16 +102,10 @@ impl World {
         model.opened();
         let broker = Broker::new(Settings::default(), store.clone(), recovered);
         let broker = broker.unwrap_or_else(|error| panic!("cannot start: {error}"));
-        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let Login::Accepted(user) = broker.login("guest", b"guest", here) else {
-            panic!("the first user is not known");
-        };
-        let connection = broker.connections.next_id();
-        let session = broker.open_session(user, "/", connection);
         Ok(World {
             disk: disk.clone(),
             store,
-            session: session.unwrap_or_else(|error| panic!("cannot open the vhost: {error}")),
+            session: session(&broker),
             broker,
             publisher: Publisher::default(),
             outbox: Arc::default(),

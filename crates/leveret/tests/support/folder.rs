@@ -28,3 +28,17 @@ impl Drop for Folder {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
+
+/// Bytes of all files in a folder, as far as they are still there.
+pub fn size_of(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let sizes = entries.flatten().map(|entry| {
+        // What is being removed meanwhile counts for nothing.
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        }
+    });
+    sizes.sum()
+}

@@ -33,11 +33,8 @@ impl Pager {
         segment: u64,
     ) -> Result<(), Error> {
         let (disk, queues) = (self.shared.disk.clone(), &self.shared.layout.queues);
-        let (mut plan, mut next) = (None, 1);
-        queue.with_store(&mut |store, _| {
-            plan = store.plan_segment(segment);
-            next = store.next_segment();
-        });
+        let mut plan = None;
+        queue.with_store(&mut |store, _| plan = store.plan_segment(segment));
         let Some((load, ends)) = plan else {
             return Ok(());
         };
@@ -46,11 +43,7 @@ impl Pager {
             // What cannot be read stays where it is.
             return Ok(());
         }
-        let writer = self
-            .writers
-            .entry(stream)
-            .or_insert_with(|| SegmentWriter::new(stream, next, self.shared.budget.segment));
-        let chunks = writer.write(&*disk, queues, &mut self.buffer, &loaded.messages, &ends)?;
+        let chunks = self.write(stream, &**queue, &loaded.messages, &ends)?;
         let mut chunks = Some(chunks);
         queue.with_store(&mut |store, _| {
             if let Some(chunks) = chunks.take() {

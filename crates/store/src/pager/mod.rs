@@ -9,25 +9,31 @@ mod compaction;
 mod sweep;
 mod workers;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ahash::HashMap;
+use ahash::{HashMap, HashSet};
 use wal::{AlignedBuffer, Lsn, StreamId};
 
 use crate::error::Error;
 use crate::liveness::Epoch;
 use crate::manifest::ManifestFiles;
+use crate::message::Message;
 use crate::queue::Written;
 use crate::resident::{FlushGoal, Request, Resident};
-use crate::segment::SegmentWriter;
+use crate::segment::{Chunk, SegmentWriter};
+use crate::seq::QueueSeq;
 use crate::shared::{Done, Shared};
 
 pub(crate) use workers::Workers;
 
 /// Flushes of one queue before other things are looked at.
 const ROUNDS: usize = 8;
+/// Segments that are open for writing, at most: there may be more queues than a process may have
+/// files.
+const MAX_OPEN: usize = 64;
 /// How often it looks by itself.
 const INTERVAL: Duration = Duration::from_millis(50);
 
@@ -35,11 +41,15 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct Pager {
     shared: Arc<Shared>,
     writers: HashMap<StreamId, SegmentWriter>,
+    /// Queues whose segments are open, the one that was written to last at the end.
+    open: VecDeque<StreamId>,
     buffer: AlignedBuffer,
     manifests: ManifestFiles,
     /// The log is needed from here on, as the last manifest says.
     start: Lsn,
-    /// What recovery left over is gone: files may be written.
+    /// The queues whose files are needed, until what recovery left over is gone.
+    unswept: Option<HashSet<StreamId>>,
+    /// It is: files may be written.
     swept: bool,
     /// Queues that have asked and wait: for that, or for room on the disk.
     waiting: Vec<StreamId>,
@@ -50,9 +60,11 @@ impl Pager {
         Pager {
             shared,
             writers: HashMap::default(),
+            open: VecDeque::new(),
             buffer: AlignedBuffer::default(),
             manifests,
             start,
+            unswept: None,
             swept: false,
             waiting: Vec::new(),
         }
@@ -63,21 +75,31 @@ impl Pager {
         if self.shared.has_failed() {
             return;
         }
-        let result = match request {
-            Request::Sweep(claimed) => self.sweep(&claimed),
-            Request::Flush(stream) if self.swept && self.waiting.is_empty() => self.relieve(stream),
-            Request::Flush(stream) => {
-                self.waiting.push(stream);
-                Ok(())
+        match request {
+            Request::Sweep(claimed) => self.unswept = Some(claimed),
+            Request::Flush(stream) if self.swept && self.waiting.is_empty() => {
+                let result = self.relieve(stream);
+                self.note(result);
             }
-            Request::Stop => Ok(()),
-        };
-        self.note(result);
+            Request::Flush(stream) => self.waiting.push(stream),
+            Request::Stop => {}
+        }
     }
 
     /// Looks whether something has to be done.
     fn look(&mut self) {
-        if self.swept && !self.shared.has_failed() {
+        if self.shared.has_failed() {
+            return;
+        }
+        if let Some(claimed) = self.unswept.take() {
+            let result = self.sweep(&claimed);
+            if result.is_err() {
+                // The log may have had no room.
+                self.unswept = Some(claimed);
+            }
+            self.note(result);
+        }
+        if self.swept {
             let result = self.maintain();
             self.note(result);
         }
@@ -128,19 +150,7 @@ impl Pager {
         let Some(flush) = queue.begin_flush(goal) else {
             return Ok(false);
         };
-        let writer = self.writers.entry(stream).or_insert_with(|| {
-            let mut next = 1;
-            queue.with_store(&mut |store, _| next = store.next_segment());
-            SegmentWriter::new(stream, next, self.shared.budget.segment)
-        });
-        let shared = &self.shared;
-        let (disk, queues) = (&*shared.disk, &shared.layout.queues);
-        let written = writer.write(disk, queues, &mut self.buffer, &flush.messages, &[]);
-        if self.buffer.capacity() > 4 * crate::resident::MAX_FLUSH_BYTES {
-            // After an unusually large message.
-            self.buffer = AlignedBuffer::default();
-        }
-        match written {
+        match self.write(stream, queue, &flush.messages, &[]) {
             Ok(chunks) => {
                 Done::count(&self.shared.done.flushes);
                 queue.complete_flush(Written { flush, chunks });
@@ -151,6 +161,36 @@ impl Pager {
                 Err(error)
             }
         }
+    }
+
+    /// Writes a queue's messages to its segments.
+    fn write(
+        &mut self,
+        stream: StreamId,
+        queue: &dyn Resident,
+        messages: &[(QueueSeq, Message)],
+        ends: &[QueueSeq],
+    ) -> Result<Vec<Chunk>, Error> {
+        self.open.retain(|other| *other != stream);
+        self.open.push_back(stream);
+        if self.open.len() > MAX_OPEN
+            && let Some(longest_ago) = self.open.pop_front()
+            && let Some(writer) = self.writers.get_mut(&longest_ago)
+        {
+            writer.close_file();
+        }
+        let writer = self.writers.entry(stream).or_insert_with(|| {
+            let mut next = 1;
+            queue.with_store(&mut |store, _| next = store.next_segment());
+            SegmentWriter::new(stream, next, self.shared.budget.segment)
+        });
+        let (disk, queues) = (&*self.shared.disk, &self.shared.layout.queues);
+        let written = writer.write(disk, queues, &mut self.buffer, messages, ends);
+        if self.buffer.capacity() > 4 * crate::resident::MAX_FLUSH_BYTES {
+            // After an unusually large message.
+            self.buffer = AlignedBuffer::default();
+        }
+        written
     }
 
     /// Looks what has grown too much.

@@ -91,7 +91,8 @@ pub(crate) struct SegmentWriter {
 struct Segment {
     number: u64,
     path: PathBuf,
-    file: Arc<dyn DiskFile>,
+    /// `None` while other queues' files are open in its place.
+    file: Option<Arc<dyn DiskFile>>,
     position: u64,
     reserved: u64,
 }
@@ -110,6 +111,13 @@ impl SegmentWriter {
     /// The segment that is written to.
     pub fn active(&self) -> Option<u64> {
         self.current.as_ref().map(|segment| segment.number)
+    }
+
+    /// Keeps no file open until the next write.
+    pub fn close_file(&mut self) {
+        if let Some(segment) = &mut self.current {
+            segment.file = None;
+        }
     }
 
     /// Writes messages, in order of their places, and syncs them. Returns their chunks, of which
@@ -158,7 +166,7 @@ impl SegmentWriter {
         let mut writer = ChunkWriter::new(std::mem::take(buffer));
         let closed = in_chunks(&mut writer, segment.number, messages, ends);
         *buffer = writer.buffer;
-        segment.append(buffer)?;
+        segment.append(disk, buffer)?;
         let start = segment.position - buffer.len() as u64;
         let mut rest = messages;
         Ok(closed
@@ -195,15 +203,19 @@ fn in_chunks(
 }
 
 impl Segment {
-    fn append(&mut self, bytes: &AlignedBuffer) -> Result<(), Error> {
+    fn append(&mut self, disk: &dyn Disk, bytes: &AlignedBuffer) -> Result<(), Error> {
         let end = self.position + bytes.len() as u64;
         let result = (|| -> io::Result<()> {
+            let file = match &mut self.file {
+                Some(file) => file,
+                none => none.insert(disk.open(&self.path, Open::Write)?),
+            };
             if end > self.reserved && end > RESERVE / 4 {
                 self.reserved = end.next_multiple_of(RESERVE);
-                self.file.allocate(self.reserved)?;
+                file.allocate(self.reserved)?;
             }
-            self.file.write(bytes.as_slice(), self.position)?;
-            self.file.sync()
+            file.write(bytes.as_slice(), self.position)?;
+            file.sync()
         })();
         result.map_err(Error::disk("write to", &self.path))?;
         self.position = end;
@@ -232,7 +244,7 @@ fn begin(disk: &dyn Disk, queues: &Path, stream: StreamId, number: u64) -> Resul
     Ok(Segment {
         number,
         path,
-        file,
+        file: Some(file),
         position: BLOCK as u64,
         reserved: 0,
     })
