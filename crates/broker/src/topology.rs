@@ -61,8 +61,16 @@ impl Topology {
     }
 
     /// A queue that goes with its last consumer has one: after a restart it has none, and goes.
-    pub fn note_consumed(&mut self, queue: &Queue) {
-        self.log_queue(queue, true);
+    pub fn note_consumed(&mut self, queue: &Arc<Queue>) {
+        // It may be gone already, and another one may have its name.
+        if self.has(queue) {
+            self.log_queue(queue, true);
+        }
+    }
+
+    fn has(&self, queue: &Arc<Queue>) -> bool {
+        let current = self.queues.get(&queue.name);
+        current.is_some_and(|current| Arc::ptr_eq(current, queue))
     }
 
     fn log_queue(&mut self, queue: &Queue, consumed: bool) {
@@ -113,11 +121,7 @@ impl Topology {
 
     /// Removes a queue, if it is still that one, with all bindings to it.
     pub fn remove_queue(&mut self, queue: &Arc<Queue>) {
-        if !self
-            .queues
-            .get(&queue.name)
-            .is_some_and(|current| Arc::ptr_eq(current, queue))
-        {
+        if !self.has(queue) {
             return;
         }
         self.changed = true;
@@ -216,6 +220,22 @@ mod tests {
         topology.remove_queue(&queue);
         assert!(topology.exchanges.is_empty());
         assert!(topology.by_destination.is_empty());
+    }
+
+    /// Its definition took the place of the new queue's, which was gone after a restart.
+    #[test]
+    fn consumer_of_a_queue_that_is_gone_defines_nothing() {
+        let mut topology = Topology::default();
+        let store = test_support::store();
+        let [old, new] = [0, 1].map(|_| test_support::queue(&store, "q"));
+        topology.insert_queue(old.clone());
+        topology.remove_queue(&old);
+        topology.insert_queue(new.clone());
+        topology.take_logged();
+        topology.note_consumed(&old);
+        assert!(topology.take_logged().is_empty());
+        topology.note_consumed(&new);
+        assert!(!topology.take_logged().is_empty());
     }
 
     #[test]

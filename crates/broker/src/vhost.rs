@@ -112,7 +112,10 @@ impl VHost {
         recovered: RecoveredQueue,
     ) -> Arc<Queue> {
         let queue = Queue::recovered(name, self.name.clone(), options, recovered);
-        self.register(queue)
+        let queue = self.register(queue);
+        // What it has in memory counts from the start.
+        queue.lock().settle_down();
+        queue
     }
 
     fn register(&self, queue: Queue) -> Arc<Queue> {

@@ -87,7 +87,7 @@ impl Store {
     ) -> Result<(Arc<Store>, Recovered), Error> {
         let layout = Layout::of(dir);
         let is_new = is_new(&*disk, &layout)?;
-        for dir in [&layout.root, &layout.queues] {
+        for dir in [&layout.root, &layout.wal, &layout.queues] {
             disk.create_dir(dir).map_err(Error::disk("make", dir))?;
         }
         let (mut manifests, manifest) = ManifestFiles::open(disk.clone(), dir, is_new)?;

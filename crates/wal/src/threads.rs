@@ -26,8 +26,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 const LITTLE: usize = 16 * 1024;
 /// A disk that takes longer is left to the log's thread,
 const SLOW: Duration = Duration::from_millis(1);
-/// for so many writes.
+/// for so many writes, and for twice as many each time that it still does, up to a limit: a disk
+/// that is always slow is hardly ever tried.
 const LEFT: u32 = 64;
+const MOST_LEFT: u32 = 1 << 16;
 
 /// Wakes a thread that is parked.
 pub(crate) struct Unpark(Thread);
@@ -73,6 +75,8 @@ pub(crate) struct Work {
     lone: bool,
     /// So many small records are left to the thread: the disk was slow.
     leave: u32,
+    /// How many will be left when it is slow again.
+    leave_next: u32,
 }
 
 #[derive(Debug)]
@@ -96,6 +100,7 @@ impl Threads {
             pace: Pace::default(),
             lone: true,
             leave: 0,
+            leave_next: LEFT,
         }));
         let writing = {
             let work = work.clone();
@@ -136,7 +141,10 @@ impl Threads {
             Err(Stop::Failed(error)) => shared.fail(error),
         }
         if began.elapsed() > SLOW {
-            work.leave = LEFT;
+            work.leave = work.leave_next;
+            work.leave_next = (work.leave_next * 2).min(MOST_LEFT);
+        } else {
+            work.leave_next = LEFT;
         }
     }
 

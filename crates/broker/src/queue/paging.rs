@@ -46,7 +46,12 @@ impl Resident for Queue {
             let State { ready, store, .. } = state;
             ready.loading = false;
             let delivered = store.delivered();
+            let lost = loaded.lost;
             ready.loaded(loaded, delivered, |seq| store.is_live(seq));
+            if lost > 0 {
+                // Which of them had been waiting is not known.
+                ready.recount_paged(|from| store.count_from(from));
+            }
         });
     }
 

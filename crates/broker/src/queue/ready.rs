@@ -215,7 +215,7 @@ impl Ready {
             from,
             end,
             messages,
-            lost,
+            lost: _,
         } = loaded;
         for (seq, message) in messages {
             if self.paged > 0 && seq >= self.paged_from {
@@ -237,7 +237,6 @@ impl Ready {
         }
         if self.paged > 0 && end > self.paged_from {
             self.paged_from = end;
-            self.paged -= (lost as usize).min(self.paged);
         }
         // Whatever was to be found there has been found; what has come back to a place before that
         // meanwhile was not looked for.
@@ -247,6 +246,13 @@ impl Ready {
             .is_some_and(|entry| entry.message.is_none() && (from..end).contains(&entry.seq))
         {
             self.front.pop_front();
+        }
+    }
+
+    /// Counts anew what is left in the segments, from where that begins.
+    pub fn recount_paged(&mut self, count_from: impl FnOnce(QueueSeq) -> usize) {
+        if self.paged > 0 {
+            self.paged = count_from(self.paged_from);
         }
     }
 

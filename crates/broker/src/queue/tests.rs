@@ -579,3 +579,32 @@ fn backlog_beyond_the_budget_leaves_memory_and_comes_back_in_order() {
         .collect();
     assert_eq!(order, (100..5_000).collect::<Vec<_>>());
 }
+
+/// All messages of a chunk that cannot be read were taken from the count of those that wait on
+/// disk, though some had been taken or were in memory: as many were missing at the end.
+#[test]
+fn unreadable_chunk_costs_no_other_messages() {
+    let queue = Stored::new(test_support::store_with_memory(4_096));
+    let mut next = 0;
+    for _ in 0..4 {
+        queue.publish((next..next + 50).map(message));
+        next += 50;
+        for _ in 0..3 {
+            queue.store.run_once();
+        }
+    }
+    let at_hand = queue.lock().ready.at_hand().count() as u64;
+    assert!((1..50).contains(&at_hand));
+    let (from, end) = (QueueSeq(at_hand), QueueSeq(50));
+    queue.complete_load(store::Loaded {
+        from,
+        end,
+        messages: Vec::new(),
+        lost: 50,
+    });
+    let expected: Vec<u64> = (0..at_hand).chain(50..200).collect();
+    assert_eq!(queue.counts().ready, expected.len());
+    let found = std::iter::from_fn(|| queue.take(true));
+    let found: Vec<u64> = found.map(|got| number(&got.message)).collect();
+    assert_eq!(found, expected);
+}

@@ -10,7 +10,7 @@ use testkit::{FaultyDisk, Survival};
 use crate::lives::{check, open};
 use crate::model::Model;
 use crate::topology::{Binding, Target};
-use crate::universe::Name;
+use crate::universe::{Name, id, message, queue_kind};
 use crate::workload::set_up;
 use crate::world::{DIR, World};
 
@@ -261,7 +261,7 @@ fn publish_one_definition(world: &mut World) {
     for _ in 0..3 {
         let _ = world
             .session
-            .declare_queue("first", crate::universe::queue_kind("first").options());
+            .declare_queue("first", queue_kind("first").options());
         world.store.run_once();
     }
 }
@@ -374,5 +374,44 @@ fn backlog_is_consumed_to_its_end() {
         assert!(world.model.all_confirmed());
         assert!(world.store.reached(Durability::Fsync).0 > 0);
         check_after_crash(world);
+    }
+}
+
+/// Each queue's last segment was open, until the process had no more files.
+#[test]
+fn more_queues_than_open_files_keep_their_messages() {
+    const QUEUES: u64 = 100;
+    let world = new_world(1);
+    let names: Vec<String> = (0..QUEUES)
+        .map(|number| format!("queue {number}"))
+        .collect();
+    let options = queue_kind("first").options();
+    for name in &names {
+        let declared = world.session.declare_queue(name, options.clone());
+        let queue = declared.expect("it may").queue;
+        assert!(queue.logged);
+    }
+    for round in 0..3 {
+        for (number, name) in (0..).zip(&names) {
+            let queue = world.session.queue(name).expect("it is there");
+            let ids = (0..10).map(|at| number * 100 + round * 10 + at);
+            queue.publish(ids.map(|id| message(id, "", "first", true, 1_000)));
+        }
+        world.store.run_once();
+    }
+    for _ in 0..3 {
+        world.store.run_once();
+    }
+    assert!(world.store.work().flushes > 2 * QUEUES);
+    let disk = world.disk.clone();
+    world.kill();
+    let world = open(&disk.restart(Survival::Nothing), Model::default());
+    for (number, name) in (0..).zip(&names) {
+        let get = || world.session.get(name, true).expect("it can be read").1;
+        let found: Vec<u64> = std::iter::from_fn(get)
+            .map(|got| id(&got.message))
+            .collect();
+        let expected: Vec<u64> = (number * 100..number * 100 + 30).collect();
+        assert_eq!(found, expected, "in {name:?}");
     }
 }

@@ -98,7 +98,15 @@ impl Pager {
             queues: Vec::new(),
             doomed: Vec::new(),
         };
-        for (stream, queue) in self.shared.all_residents() {
+        let residents = self.shared.all_residents();
+        // Of queues that went before anything of theirs was written.
+        let is_there = |stream: &StreamId| {
+            residents
+                .binary_search_by_key(stream, |(stream, _)| *stream)
+                .is_ok()
+        };
+        self.writers.retain(|stream, _| is_there(stream));
+        for (stream, queue) in residents {
             let writers = &mut self.writers;
             queue.with_store(&mut |store, next_seq| {
                 // An empty queue keeps no file open, and none at all.
