@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Ok(cli::Invocation::Check(arguments)) => {
             return match check::run(&arguments) {
                 Ok(status) => ExitCode::from(status),
-                Err(error) => failed(&format_args!("{error:#}"), cli::EXIT_FAILURE),
+                Err(error) => failed(&explained(&error), cli::EXIT_FAILURE),
             };
         }
         // Prints help and version too; exits with 0 for those and 2 for bad usage.
@@ -51,8 +51,20 @@ fn main() -> ExitCode {
     }
     match launch::run(&loaded, started) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&format_args!("{error:#}"), cli::EXIT_FAILURE),
+        Err(error) => failed(&explained(&error), cli::EXIT_FAILURE),
     }
+}
+
+/// An error and its causes, but for those that it has named itself.
+fn explained(error: &anyhow::Error) -> String {
+    let causes = error.chain().skip(1);
+    causes.fold(error.to_string(), |said, cause| {
+        let cause = cause.to_string();
+        match said.ends_with(&cause) {
+            true => said,
+            false => format!("{said}: {cause}"),
+        }
+    })
 }
 
 /// Says on standard error what is wrong, whatever the log is set to.

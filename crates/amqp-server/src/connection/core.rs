@@ -6,14 +6,15 @@ use ahash::HashMap;
 use amqp::method::{basic, channel, connection};
 use amqp::{Method, ShortStr, Version, frame};
 use broker::{
-    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, LeaseId, LogPositions, Origin, Outbox,
-    Outcome, Publisher, Queue, Session,
+    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, LogPositions, Origin, Outbox, Publisher,
+    Queue, Session,
 };
 use slab::Slab;
 use smallvec::SmallVec;
 
 use super::awaiting::Awaiting;
 use super::output::Output;
+use super::sent::Sent;
 use crate::channel::QueueIndex;
 use crate::encode::DeliverPrefix;
 use crate::exception::Exception;
@@ -50,8 +51,8 @@ pub(crate) struct Core {
     pub consumers: Slab<Consumer>,
     /// What is said once the log has it.
     pub awaiting: Awaiting,
-    /// No-ack deliveries that have been encoded, and whose leases end with that.
-    pub sent: Vec<(ConsumerHandle, LeaseId)>,
+    /// No-ack deliveries that are not written yet.
+    pub sent: Sent,
     /// Channels with something to do at the end of the batch of frames.
     pub touched: Vec<u16>,
     /// It publishes: alarms apply to it.
@@ -89,7 +90,7 @@ impl Core {
             publisher: Publisher::default(),
             consumers: Slab::new(),
             awaiting: Awaiting::default(),
-            sent: Vec::new(),
+            sent: Sent::default(),
             touched: Vec::new(),
             has_published: false,
             exclusive_queues: HashMap::default(),
@@ -136,23 +137,6 @@ impl Core {
             let logged = self.session.vhost.definitions_logged();
             self.reply_when(LogPositions::definitions(logged), channel, method);
         }
-    }
-
-    /// Ends the leases of no-ack deliveries that have been sent.
-    pub fn settle_sent(&mut self) {
-        let sent = std::mem::take(&mut self.sent);
-        for run in sent.chunk_by(|(a, _), (b, _)| a == b) {
-            let Some(consumer) = run
-                .first()
-                .and_then(|(one, _)| self.consumers.get(one.0 as usize))
-            else {
-                continue;
-            };
-            let leases: SmallVec<[LeaseId; 64]> = run.iter().map(|(_, lease)| *lease).collect();
-            consumer.queue.settle(&leases, Outcome::Acknowledge);
-        }
-        self.sent = sent;
-        self.sent.clear();
     }
 
     pub fn send_close(&mut self, exception: &Exception) {

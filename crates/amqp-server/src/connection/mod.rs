@@ -11,6 +11,7 @@ mod core;
 mod frames;
 mod methods;
 mod output;
+mod sent;
 
 use std::future::Future;
 use std::io;
@@ -221,6 +222,7 @@ impl Connection {
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let before = self.unwritten();
         let result = self.core.out.poll_write(Pin::new(&mut self.stream), cx);
+        self.core.sent.written(self.core.out.total_written());
         if let Some(heartbeat) = &mut self.heartbeat {
             heartbeat.sent |= self.core.out.unwritten() < before;
         }
@@ -389,7 +391,8 @@ impl Connection {
         for item in items.drain(..) {
             self.send(item);
         }
-        self.core.settle_sent();
+        let position = self.core.out.total_written() + self.unwritten() as u64;
+        self.core.sent.encoded_up_to(position);
         self.core.resume(stalled.drain(..));
         // A burst's worth of room is not kept by a connection that has become quiet.
         if items.capacity() > 256 && count < 32 {
@@ -409,6 +412,7 @@ impl Connection {
                     consumers,
                     out,
                     frame_max,
+                    sent,
                     ..
                 } = &mut self.core;
                 let Some(consumer) = consumers.get(handle.0 as usize) else {
@@ -419,7 +423,7 @@ impl Connection {
                 };
                 channel.deliver(out, *frame_max, consumer, &delivery);
                 if let Origin::SettledWhenSent(lease) = delivery.origin {
-                    self.core.sent.push((handle, lease));
+                    sent.push(&consumer.queue, lease);
                 }
             }
             Outgoing::Cancelled(handle) => {
@@ -485,6 +489,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.release_everything();
+        self.core.sent.take_back();
     }
 }
 

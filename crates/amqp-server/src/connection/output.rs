@@ -43,6 +43,8 @@ pub(crate) struct Output {
     written: usize,
     /// Bytes of parts that are not.
     unwritten_parts: usize,
+    /// Bytes that were ever written.
+    total: u64,
 }
 
 impl Output {
@@ -68,6 +70,12 @@ impl Output {
     #[inline]
     pub fn unwritten(&self) -> usize {
         self.encoded.len() - self.written + self.unwritten_parts
+    }
+
+    /// Bytes that were ever written.
+    #[inline]
+    pub fn total_written(&self) -> u64 {
+        self.total
     }
 
     /// Writes until everything is written or the socket takes no more.
@@ -131,6 +139,7 @@ impl Output {
     }
 
     fn advance(&mut self, mut count: usize) {
+        self.total += count as u64;
         while count > 0 {
             let until = self
                 .parts

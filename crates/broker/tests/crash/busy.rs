@@ -37,8 +37,8 @@ struct Published {
     positions: LogPositions,
 }
 
-fn start(disk: &FaultyDisk, next_id: u64) -> Arc<Node> {
-    let opened = Store::open(Arc::new(disk.clone()), Path::new(DIR), BUDGET, true);
+fn start(disk: &FaultyDisk, next_id: u64, threads: bool) -> Arc<Node> {
+    let opened = Store::open(Arc::new(disk.clone()), Path::new(DIR), BUDGET, threads);
     let (store, recovered) = opened.unwrap_or_else(|error| panic!("cannot start: {error}"));
     let broker = Broker::new(Settings::default(), store.clone(), recovered);
     Arc::new(Node {
@@ -210,37 +210,49 @@ fn live(node: &Arc<Node>, expected: &mut Expected, random: &mut Random) {
 }
 
 /// Reads everything out of a copy.
-fn check(disk: &FaultyDisk, expected: &mut Expected) {
-    let node = start(&disk.restart(Survival::Everything), 0);
+fn read(disk: &FaultyDisk, threads: bool) -> BTreeMap<u64, Name> {
+    let node = start(&disk.restart(Survival::Everything), 0, threads);
     let session = session(&node.broker);
     let mut found = BTreeMap::new();
     for queue in QUEUES {
-        let mut last = 0;
-        while let Some(got) = session.get(queue, true).expect("it can be read").1 {
-            let id = id(&got.message);
-            assert_eq!(
-                expected.published.get(&id),
-                Some(&queue),
-                "{id} in {queue:?}"
-            );
+        let ready = session.queue(queue).map_or(0, |queue| queue.counts().ready);
+        let get = || session.get(queue, true).map_or(None, |(_, got)| got);
+        let all: Vec<u64> = std::iter::from_fn(get)
+            .map(|got| id(&got.message))
+            .collect();
+        assert_eq!(all.len(), ready, "{queue:?} has not what it counts");
+        for id in all {
             assert!(found.insert(id, queue).is_none(), "{id} is there twice");
-            last = last.max(id);
         }
+    }
+    assert_eq!(node.store.failure(), None);
+    node.disk.crash_now();
+    found
+}
+
+fn check(disk: &FaultyDisk, expected: &mut Expected) {
+    let found = read(disk, true);
+    assert!(found == read(disk, false), "reading disturbs what is there");
+    for (id, queue) in &found {
+        assert_eq!(expected.published.get(id), Some(queue), "{id} in {queue:?}");
     }
     for (id, queue) in &expected.confirmed {
         let there = found.contains_key(id) || expected.acknowledged.contains(id);
         assert!(there, "{id} of {queue:?} was confirmed, and is lost");
     }
     for first in &expected.transactions {
-        let there = |id| found.contains_key(&id) || expected.acknowledged.contains(&id);
-        let both = (there(*first), there(*first + 1));
-        assert_eq!(both.0, both.1, "half of the transaction of {first}");
+        for (one, other) in [(*first, *first + 1), (*first + 1, *first)] {
+            let there = found.contains_key(&other) || expected.acknowledged.contains(&other);
+            assert!(
+                there || !found.contains_key(&one),
+                "{one} is there without {other}"
+            );
+        }
     }
     // From now on everything that is there was there before.
     expected.transactions.clear();
     expected.confirmed = found;
     expected.acknowledged.clear();
-    node.disk.crash_now();
 }
 
 #[test]
@@ -252,7 +264,7 @@ fn crash_while_many_work_loses_nothing_that_was_confirmed() {
         let mut confirmed = 0;
         for _ in 0..4 {
             let next_id = expected.published.len() as u64 + 1;
-            let node = start(&disk, next_id);
+            let node = start(&disk, next_id, true);
             for name in QUEUES {
                 let options = queue_kind(name).options();
                 let declared = session(&node.broker).declare_queue(name, options);

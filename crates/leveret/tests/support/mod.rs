@@ -4,6 +4,8 @@
 pub mod durable;
 pub mod folder;
 pub mod random;
+pub mod refused;
+pub mod routes;
 pub mod slow_disk;
 pub mod small_disk;
 
