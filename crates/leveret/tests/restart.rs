@@ -3,9 +3,7 @@
 mod support;
 
 use amqp::FieldValue;
-use client::{
-    Connection, ConsumeOptions, Error, ExchangeOptions, FieldTable, Options, QueueOptions,
-};
+use client::{Connection, ConsumeOptions, Error, ExchangeOptions, Options, QueueOptions};
 use support::durable::*;
 use support::folder::Folder;
 use support::routes::*;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use client::{ExchangeOptions, FieldTable};
+use client::{Connection, ExchangeOptions, FieldTable};
 use support::durable::*;
 use support::routes::*;
 use support::*;
@@ -206,6 +206,17 @@ fn bindings_of_transient_things_are_gone() {
     });
 }
 
+async fn unbind_exchange(connection: &mut Connection, channel: u16, to: &str, from: &str) {
+    use client::method::exchange::{Unbind, UnbindOk};
+    let unbind = Unbind {
+        destination: to.try_into().expect("a short name"),
+        source: from.try_into().expect("a short name"),
+        ..Default::default()
+    };
+    let unbound = connection.call::<UnbindOk>(channel, unbind).await;
+    unbound.expect("unbind-ok");
+}
+
 #[test]
 fn what_was_deleted_or_unbound_stays_gone() {
     within(seconds(20), async {
@@ -243,13 +254,7 @@ fn what_was_deleted_or_unbound_stays_gone() {
                 .delete_queue(channel, "deleted")
                 .await
                 .expect("ok");
-            let unbind = client::method::exchange::Unbind {
-                destination: "to".try_into().expect("short"),
-                source: "from".try_into().expect("short"),
-                ..Default::default()
-            };
-            let unbound = connection.call::<client::method::exchange::UnbindOk>(channel, unbind);
-            unbound.await.expect("unbind-ok");
+            unbind_exchange(&mut connection, channel, "to", "from").await;
             let deleted = connection.delete_exchange(channel, "gone", false).await;
             deleted.expect("delete-ok");
             if ending == Ending::Stopped {

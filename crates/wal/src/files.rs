@@ -2,8 +2,9 @@
 //!
 //! A file is made ready before it is needed: one that nobody needs any more is used again under
 //! its old name, or a new one is written full of zeros. That is the only time that the log needs
-//! room on the disk, so running out of space is noticed a whole file ahead. A file's head, not its
-//! name, says where it belongs.
+//! room on the disk, so running out of space is noticed ahead: from the first roll-over on two files
+//! are kept ready, and when there is no room for the second the disk counts as full while the first
+//! can still take acknowledgements. A file's head, not its name, says where it belongs.
 
 use std::collections::VecDeque;
 use std::io;
@@ -46,7 +47,9 @@ struct State {
     used: VecDeque<Used>,
     /// Slots of files that can be used again, and their sizes.
     spare: Vec<(u64, u64)>,
-    next: Option<Prepared>,
+    next: VecDeque<Prepared>,
+    /// Files that this process has begun.
+    begun: u64,
     next_slot: u64,
     /// Number of the next file to be written to.
     next_number: u64,
@@ -58,6 +61,13 @@ struct State {
     failed: bool,
     /// The disk was full when a file was to be prepared.
     full: bool,
+}
+
+impl State {
+    /// How many files are to be ready. A process that writes little needs no reserve.
+    fn depth(&self) -> usize {
+        if self.begun > 1 { 2 } else { 1 }
+    }
 }
 
 #[derive(Debug)]
@@ -166,7 +176,7 @@ impl Files {
     /// Asks for a file to be prepared ahead.
     pub fn want_next(&self) {
         let mut state = self.state.lock();
-        if state.next.is_none() && !state.wanted {
+        if state.next.len() < state.depth() && !state.wanted {
             state.wanted = true;
             self.changed.notify_all();
         }
@@ -181,9 +191,9 @@ impl Files {
         let mut state = self.state.lock();
         match prepared {
             Ok(prepared) => {
-                state.next = Some(prepared);
-                state.wanted = false;
-                state.full = false;
+                state.next.push_back(prepared);
+                state.wanted = state.next.len() < state.depth();
+                state.full &= state.wanted;
             }
             Err(Error::Disk { source, path, .. }) if is_full(&source) => {
                 if !state.full {
@@ -220,7 +230,7 @@ impl Files {
     pub fn wait_for_next(&self) -> Option<Prepared> {
         let mut state = self.state.lock();
         loop {
-            if let Some(next) = state.next.take() {
+            if let Some(next) = state.next.pop_front() {
                 return Some(next);
             }
             if state.closed {
@@ -234,7 +244,7 @@ impl Files {
 
     /// The file that was prepared ahead, if there is one.
     pub fn take_next(&self) -> Option<Prepared> {
-        self.state.lock().next.take()
+        self.state.lock().next.pop_front()
     }
 
     /// A file that was prepared and does not fit is kept for later.
@@ -275,6 +285,7 @@ impl Files {
             end: first_lsn,
             size: prepared.size,
         });
+        state.begun += 1;
         state.next_number += 1;
         state.next_number - 1
     }

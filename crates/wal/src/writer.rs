@@ -9,7 +9,7 @@ use crate::aligned::AlignedBuffer;
 use crate::disk::{BLOCK, DiskFile};
 use crate::durability::{Durability, Urgency};
 use crate::error::Error;
-use crate::files::{Files, Prepared};
+use crate::files::{Files, Prepared, is_full};
 use crate::format::{BATCH_HEAD, BatchHead, FileHead};
 use crate::lsn::Lsn;
 use crate::pending::Batch;
@@ -18,6 +18,9 @@ use crate::progress::Progress;
 /// Size of the first file of a process, if others are not smaller: they are made ready while it is
 /// written to.
 const STARTER: u64 = 4 * 1024 * 1024;
+
+/// On a full disk a smaller one will do.
+const LEAST_STARTER: u64 = 128 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -62,7 +65,7 @@ impl Writer {
         at: Lsn,
         alone: bool,
     ) -> Result<Writer, Error> {
-        let prepared = files.prepare(STARTER.min(files.size))?;
+        let prepared = prepare_starter(&files)?;
         let current = begin(&files, prepared, at)?;
         Ok(Writer {
             files,
@@ -154,6 +157,19 @@ impl Writer {
         };
         self.current = begin(&self.files, next, at)?;
         Ok(())
+    }
+}
+
+/// A full disk must not keep a process from starting that is to make room on it.
+fn prepare_starter(files: &Files) -> Result<Prepared, Error> {
+    let mut size = STARTER.min(files.size);
+    loop {
+        match files.prepare(size) {
+            Err(Error::Disk { source, .. }) if is_full(&source) && size > LEAST_STARTER => {
+                size = (size / 4).next_multiple_of(BLOCK as u64);
+            }
+            prepared => return prepared,
+        }
     }
 }
 

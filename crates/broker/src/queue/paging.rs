@@ -12,12 +12,21 @@ const READ_AHEAD: usize = 1024 * 1024;
 
 impl Resident for Queue {
     fn begin_flush(&self, goal: FlushGoal) -> Option<Flush> {
+        let mut dropped = Vec::new();
         let mut state = self.lock();
         let flush = state.begin_flush(goal);
         match &flush {
             Some(flush) => state.store.begin_flush(flush.up_to),
-            None => state.store.flush_answered(),
+            None => {
+                state.store.flush_answered();
+                // What was written while it was out, and has come back since, needs no memory.
+                if matches!(goal, FlushGoal::Resident(keep) if state.ready.bytes() > keep) {
+                    dropped = state.evict();
+                }
+            }
         }
+        drop(state);
+        drop(dropped);
         flush
     }
 
@@ -31,8 +40,7 @@ impl Resident for Queue {
             if !state.store.complete_flush(&mut written) {
                 return;
             }
-            let State { ready, store, .. } = &mut *state;
-            let dropped = ready.evict(written.up_to(), |seq| store.is_flushed(seq));
+            let dropped = state.evict();
             let bytes = state.ready.bytes();
             state.store.note_resident(bytes);
             dropped
@@ -89,6 +97,13 @@ impl State {
             self.ready.loading = true;
             self.store.request_load(load);
         }
+    }
+
+    /// Forgets what lies in segments and is not among the next; for the caller to drop where no
+    /// lock is held.
+    fn evict(&mut self) -> Vec<Message> {
+        let State { ready, store, .. } = self;
+        ready.evict(store.flushed(), |seq| store.is_flushed(seq))
     }
 
     /// The next messages that are not in segments yet, in order; those that are out on leases

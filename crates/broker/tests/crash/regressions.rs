@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use broker::Outcome;
-use store::{Disk, Durability};
+use store::{Disk, Durability, Resident};
 use testkit::{FaultyDisk, Survival};
 
 use crate::lives::{check, open};
@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::topology::{Binding, Target};
 use crate::universe::{Name, id, message, queue_kind};
 use crate::workload::set_up;
-use crate::world::{DIR, World};
+use crate::world::{BUDGET, DIR, World};
 
 /// A broker on a new disk, with queues and exchanges.
 fn new_world(seed: u64) -> World {
@@ -351,6 +351,32 @@ fn flush_on_a_full_disk_leaves_no_file_behind() {
         }
     }
     assert!(survived > 5);
+}
+
+/// Nothing of it was left to be written, and only what was written then was forgotten.
+#[test]
+fn messages_that_come_back_leave_memory_if_they_lie_in_segments() {
+    let mut world = new_world(1);
+    world.consume("first", false, 0);
+    publish(&mut world, "first", 100);
+    run(&mut world, 1);
+    world.send(100);
+    while world.store.work().flushes == 0 {
+        // Until the log is too long.
+        publish(&mut world, "third", 20);
+        world.purge("third");
+        run(&mut world, 1);
+    }
+    world.lose_connection();
+    assert_eq!(world.live.queues["first"].ready(), 100);
+    run(&mut world, 2);
+    let queue = world.session.queue("first").expect("it is there");
+    assert!(
+        queue.resident_bytes() <= BUDGET.queue,
+        "{} bytes",
+        queue.resident_bytes()
+    );
+    check_after_crash(world);
 }
 
 /// Everything that is ready comes to whoever asks for it, wherever it lies.

@@ -89,7 +89,7 @@ impl SmallDisk {
 
     /// From now on nobody can write to it.
     pub fn make_read_only(&self) {
-        let mount = ["mount", "-o", "remount,ro"];
+        let mount = ["mount", "-o", "remount,bind,ro"];
         let mut command = match &self.mounted {
             Mounted::ForAll => Command::new("sudo"),
             Mounted::ForOthers(_) => Command::new("nsenter"),
