@@ -230,6 +230,13 @@ impl Store {
         self.shared.wal.disk_full() || self.shared.full.load(Ordering::Acquire)
     }
 
+    /// The disk has little room left: whatever takes some without need is given back.
+    pub fn give_back_room(&self) {
+        if let Err(error) = self.shared.wal.give_back_room() {
+            tracing::warn!(%error, "cannot give back room");
+        }
+    }
+
     /// Why nothing more is kept, if that is so: the process must end.
     pub fn failure(&self) -> Option<String> {
         let log = self.shared.wal.failure().map(ToString::to_string);

@@ -316,12 +316,17 @@ impl Files {
 
     /// Removes the spare files that will not be used again.
     pub fn remove_surplus(&self) -> Result<(), Error> {
+        self.keep_spare(MAX_SPARE)
+    }
+
+    /// Removes spare files but for that many.
+    pub fn keep_spare(&self, most: usize) -> Result<(), Error> {
         let mut surplus = Vec::new();
         {
             let mut state = self.state.lock();
             let mut kept = 0;
             state.spare.retain(|(slot, size)| {
-                let keep = *size == self.size && kept < MAX_SPARE;
+                let keep = *size == self.size && kept < most;
                 kept += usize::from(keep);
                 if !keep {
                     surplus.push(*slot);

@@ -182,6 +182,14 @@ impl Wal {
         self.shared.files.release(up_to, durable)
     }
 
+    /// Gives the system back the room of files that are kept to be used again.
+    ///
+    /// # Errors
+    /// Such a file cannot be removed.
+    pub fn give_back_room(&self) -> Result<(), Error> {
+        self.shared.files.keep_spare(0)
+    }
+
     /// True while the disk has no room for the next file.
     pub fn disk_full(&self) -> bool {
         self.shared.files.full()
