@@ -36,11 +36,14 @@ impl Connection {
                 break;
             };
             let frame = self.check_end(&header, whole)?;
-            if self.core.awaiting.holds(frame.channel) {
-                // It waits for the log: what comes after its commit is done after it.
-                self.held_for = Some(frame.channel);
-                self.held_back = true;
-                break;
+            if self.is_held(frame.channel) {
+                if !self.hold(frame.channel, whole) {
+                    self.held_for = Some(frame.channel);
+                    self.held_back = true;
+                    break;
+                }
+                at += whole.len();
+                continue;
             }
             at += whole.len();
             if frame.payload.starts_with(&PUBLISH_START) && frame.kind == Kind::Method {
@@ -201,7 +204,11 @@ impl Connection {
     /// Takes the part of a body frame that is there.
     fn begin_body(&mut self, header: &Header, bytes: &[u8]) -> Result<usize, Exception> {
         let is_body = Kind::from_octet(header.kind) == Some(Kind::Body);
-        if !is_body || bytes.len() == HEADER_LEN || header.channel == 0 {
+        if !is_body
+            || bytes.len() == HEADER_LEN
+            || header.channel == 0
+            || self.is_held(header.channel)
+        {
             return Ok(0);
         }
         let size = header.size as usize;

@@ -9,6 +9,7 @@ mod awaiting;
 mod buffers;
 mod core;
 mod frames;
+mod held;
 mod methods;
 mod output;
 mod sent;
@@ -33,6 +34,7 @@ use crate::heartbeat::{Beat, Heartbeat};
 
 use self::awaiting::What;
 pub(crate) use self::core::{Consumer, Core, Negotiated};
+use self::held::Held;
 pub(crate) use self::methods::second_open;
 pub(crate) use self::output::{Output, SHARED_BODY};
 
@@ -80,7 +82,9 @@ pub(crate) struct Connection {
     held_back: bool,
     /// How far the log must come before more is read from this publisher.
     waiting_for_room: Option<Lsn>,
-    /// That it holds frames of this channel, which waits for the log.
+    /// Frames of channels that wait for the log.
+    held: Held,
+    /// That it holds frames of this channel, which waits for the log; there were too many.
     held_for: Option<u16>,
     /// The body frame that is arriving in parts.
     body: Option<frames::PartialBody>,
@@ -101,6 +105,7 @@ impl Connection {
             held_back: !leftover.is_empty(),
             partial: leftover,
             waiting_for_room: None,
+            held: Held::default(),
             held_for: None,
             body: None,
             phase: Phase::Open,
@@ -162,6 +167,7 @@ impl Connection {
                 // Waiting has the log written: rather once, for all that has come.
                 if !read {
                     progress |= self.say_what_is_logged(cx);
+                    progress |= self.act_on_held();
                 }
             }
             // Sleep only when every source of work will wake this task: the outbox is empty or
@@ -473,6 +479,7 @@ impl Connection {
     /// Gives back what the connection holds. Before the client is told that it is closed: it may
     /// then count on exclusive queues being gone.
     fn release_everything(&mut self) {
+        self.held = Held::default();
         self.close_channels();
         self.core.clean_up();
     }
