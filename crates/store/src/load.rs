@@ -93,10 +93,17 @@ impl Load {
                 .map_err(Error::disk("open", &path))?;
             for chunk in run {
                 buffer.resize(chunk.place.size as usize);
-                file.read(buffer.as_mut_slice(), chunk.place.offset)
-                    .map_err(Error::disk("read", &path))?;
                 let before = loaded.messages.len();
-                if let Err(error) = parse(chunk, buffer.as_slice(), &mut loaded.messages) {
+                // A bad sector costs what is in it, not the process: it would be met again after
+                // each start.
+                let read = file
+                    .read(buffer.as_mut_slice(), chunk.place.offset)
+                    .map_err(|error| error.to_string());
+                let parsed = read.and_then(|()| {
+                    parse(chunk, buffer.as_slice(), &mut loaded.messages)
+                        .map_err(|error| error.to_string())
+                });
+                if let Err(error) = parsed {
                     loaded.messages.truncate(before);
                     loaded.lost += u64::from(chunk.live);
                     tracing::error!(

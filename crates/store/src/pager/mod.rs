@@ -199,7 +199,10 @@ impl Pager {
             .relieve_waiting()
             .and_then(|()| self.bound_memory())
             .and_then(|()| self.bound_log());
-        // Whatever came of that: this is what makes room on a full disk.
+        if moved.as_ref().is_err_and(|error| !error.is_full()) {
+            return moved;
+        }
+        // Even where that had no room: this is what makes some.
         let full = self.shared.wal.disk_full() || moved.as_ref().is_err_and(Error::is_full);
         if self.checkpoint_is_due(full) {
             if !full {
