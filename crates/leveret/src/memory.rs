@@ -53,6 +53,7 @@ pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit, workers: usize) {
     loop {
         interval.tick().await;
         let Some(used) = used() else { continue };
+        broker.store.note_memory_use(used);
         // Once it rings, somewhat more has to be free again: no ringing on and off at the mark.
         let mark = if ringing {
             watermark - watermark / 20

@@ -28,8 +28,10 @@ pub(crate) struct Shared {
     /// In order, so that one course of events has one course of writes.
     pub residents: Mutex<BTreeMap<StreamId, Weak<dyn Resident>>>,
     pub next_stream: AtomicU64,
-    /// Bytes of messages that all queues keep in memory.
+    /// Bytes of messages that all queues keep in memory. A message in many queues counts in each.
     pub resident: AtomicUsize,
+    /// Bytes that the process uses, as far as that is known; 0 = not at all.
+    pub used: AtomicU64,
     pub pressure: Pressure,
     pub requests: Requests,
     pub loads: mpsc::Sender<Option<Load>>,

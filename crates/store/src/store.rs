@@ -127,6 +127,7 @@ impl Store {
             residents: Mutex::default(),
             next_stream: AtomicU64::new(recovered.next_stream),
             resident: AtomicUsize::new(0),
+            used: AtomicU64::new(0),
             pressure: Pressure::default(),
             requests,
             loads,
@@ -228,6 +229,12 @@ impl Store {
     /// True while there is no room on the disk for what must be written next.
     pub fn disk_full(&self) -> bool {
         self.shared.wal.disk_full() || self.shared.full.load(Ordering::Acquire)
+    }
+
+    /// The process uses that many bytes of memory. Queues are made to give up some only while that
+    /// is more than all of them may use: what they say they keep they may share.
+    pub fn note_memory_use(&self, bytes: u64) {
+        self.shared.used.store(bytes, Ordering::Relaxed);
     }
 
     /// The disk has little room left: whatever takes some without need is given back.

@@ -43,7 +43,7 @@ impl SlowDisk {
         self.hold_syncs();
         publisher.persistent("how slow?", b"message");
         publisher.connection.flush().await.expect("sent");
-        tokio::time::sleep(millis(30)).await;
+        tokio::time::sleep(millis(100)).await;
         self.release();
         publisher.all_confirmed().await;
         publisher.connection.close().await.expect("close-ok");

@@ -230,7 +230,9 @@ impl Pager {
     /// Takes memory from the queues that have most of it, while all together have too much.
     fn bound_memory(&mut self) -> Result<(), Error> {
         let budget = self.shared.budget.node;
-        if self.shared.resident.load(Ordering::Relaxed) <= budget {
+        let used = self.shared.used.load(Ordering::Relaxed);
+        let enough = used != 0 && used <= budget as u64;
+        if enough || self.shared.resident.load(Ordering::Relaxed) <= budget {
             return Ok(());
         }
         let mut queues: Vec<_> = self
