@@ -41,9 +41,7 @@ pub async fn watch(broker: &Broker, data_dir: &Path, limit: ResourceLimit) -> St
         }
         let Some(free) = free(data_dir) else { continue };
         let full = broker.store.disk_full() || limit.is_some_and(|limit| free < limit);
-        if full {
-            broker.store.give_back_room();
-        }
+        broker.store.note_disk_low(full);
         if broker.alarms.set_disk(full) {
             match full {
                 true => tracing::warn!(

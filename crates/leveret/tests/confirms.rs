@@ -64,7 +64,7 @@ fn lone_commit_is_answered_promptly() {
 fn confirms_come_in_order_whatever_the_messages() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
-        let broker = disk.noticed_by(builder()).await;
+        let broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["mixed"]).await;
         let mut publisher = Publisher::open(&broker).await;
         disk.hold_syncs();
@@ -90,7 +90,7 @@ fn confirms_come_in_order_whatever_the_messages() {
 fn confirms_of_two_channels_do_not_mix() {
     within(seconds(30), async {
         let disk = SlowDisk::new();
-        let broker = disk.noticed_by(builder()).await;
+        let broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["a", "b"]).await;
         let (mut connection, first) = open(&broker).await;
         let second = connection.open_channel().await.expect("a second channel");
@@ -143,7 +143,7 @@ fn confirms_of_two_channels_do_not_mix() {
 fn channel_may_be_closed_with_confirms_outstanding() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
-        let broker = disk.noticed_by(builder()).await;
+        let broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["left"]).await;
         let mut publisher = Publisher::open(&broker).await;
         disk.hold_syncs();
@@ -170,7 +170,7 @@ fn channel_may_be_closed_with_confirms_outstanding() {
 fn channel_error_ends_outstanding_confirms() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
-        let broker = disk.noticed_by(builder()).await;
+        let broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["failed"]).await;
         let mut publisher = Publisher::open(&broker).await;
         disk.hold_syncs();
@@ -190,7 +190,7 @@ fn channel_error_ends_outstanding_confirms() {
 fn connection_may_be_closed_with_confirms_and_a_commit_outstanding() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
-        let mut broker = disk.noticed_by(builder()).await;
+        let mut broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["closed"]).await;
         let mut publisher = Publisher::open(&broker).await;
         let second = publisher.connection.open_channel().await.expect("another");
@@ -215,7 +215,7 @@ fn connection_may_be_closed_with_confirms_and_a_commit_outstanding() {
 fn client_may_vanish_while_its_commit_waits() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
-        let broker = disk.noticed_by(builder()).await;
+        let broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["vanished", "held"]).await;
         let mut filler = Publisher::open(&broker).await;
         filler.persistent("held", &numbered(7, 8));
@@ -248,7 +248,7 @@ fn client_may_vanish_while_its_commit_waits() {
 fn heartbeats_go_on_while_a_commit_waits() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
-        let broker = disk.noticed_by(builder()).await;
+        let broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["patient"]).await;
         let options = client::Options {
             heartbeat: 1,
@@ -277,7 +277,7 @@ fn heartbeats_go_on_while_a_commit_waits() {
 fn stop_waits_for_the_log() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
-        let mut broker = disk.noticed_by(builder()).await;
+        let mut broker = disk.under(builder()).start().expect("a broker");
         declare_all(&broker, &["stopped"]).await;
         let mut publisher = Publisher::open(&broker).await;
         disk.hold_writes();

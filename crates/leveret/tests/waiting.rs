@@ -11,7 +11,7 @@ use testkit::Broker;
 
 /// A broker on a slow disk, with durable queues.
 async fn on_slow_disk(disk: &SlowDisk, queues: &[&str]) -> Broker {
-    let broker = disk.noticed_by(builder()).await;
+    let broker = disk.under(builder()).start().expect("a broker");
     let (mut connection, channel) = open(&broker).await;
     for queue in queues {
         declare_durable(&mut connection, channel, queue).await;
@@ -173,7 +173,7 @@ fn durability_of_the_node_is_that_of_queues_that_do_not_say() {
     within(seconds(20), async {
         let disk = SlowDisk::new();
         let configured = builder().config("leveret.durability = os");
-        let mut broker = disk.noticed_by(configured).await;
+        let mut broker = disk.under(configured).start().expect("a broker");
         let (mut connection, channel) = open(&broker).await;
         declare_durable(&mut connection, channel, "plain").await;
         declare_with_durability(&broker, "fsync", "fsync").await;

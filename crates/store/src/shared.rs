@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub done: Done,
     /// The disk had no room when something was to be written.
     pub full: AtomicBool,
+    /// The disk has little room left.
+    pub low: AtomicBool,
     pub failure: OnceLock<Error>,
 }
 

@@ -134,6 +134,7 @@ impl Store {
             forgotten: Mutex::default(),
             done: Done::default(),
             full: AtomicBool::new(false),
+            low: AtomicBool::new(false),
             failure: OnceLock::new(),
         });
         let pager = Pager::new(shared.clone(), manifests, start);
@@ -237,9 +238,11 @@ impl Store {
         self.shared.used.store(bytes, Ordering::Relaxed);
     }
 
-    /// The disk has little room left: whatever takes some without need is given back.
-    pub fn give_back_room(&self) {
-        if let Err(error) = self.shared.wal.give_back_room() {
+    /// Whether the disk has little room left. While it has, whatever takes some without need is
+    /// given back.
+    pub fn note_disk_low(&self, low: bool) {
+        self.shared.low.store(low, Ordering::Release);
+        if low && let Err(error) = self.shared.wal.give_back_room() {
             tracing::warn!(%error, "cannot give back room");
         }
     }

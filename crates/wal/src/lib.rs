@@ -149,10 +149,8 @@ impl Wal {
         self.shared.progress.reached(durability)
     }
 
-    /// True if that position is reached; otherwise the waker is called, once, when it is. May write
-    /// and sync a small record itself.
+    /// True if that position is reached; otherwise the waker is called, once, when it is.
     pub fn wait(&self, lsn: Lsn, durability: Durability, waker: &Waker) -> bool {
-        self.threads.write_inline(&self.shared);
         if self.shared.progress.wait(lsn, durability, waker) {
             return true;
         }

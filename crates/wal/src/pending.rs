@@ -212,19 +212,6 @@ impl Pending {
         (full + state.batch.bytes.len(), !state.closed)
     }
 
-    /// Swaps what is there for `spare`, if it is little and the log's thread sleeps.
-    pub fn take_little(&self, spare: &mut Batch, most: usize) -> bool {
-        let mut state = self.state.lock();
-        let little = state.full.is_empty() && state.batch.bytes.len() <= most;
-        if !little || state.batch.is_empty() || state.sleeping.is_none() || state.closed {
-            return false;
-        }
-        let sleeping = state.sleeping;
-        Self::swap(&mut state, spare);
-        state.sleeping = sleeping;
-        true
-    }
-
     /// Swaps what is there for `spare`; false if there is nothing.
     pub fn take_now(&self, spare: &mut Batch) -> bool {
         let mut state = self.state.lock();

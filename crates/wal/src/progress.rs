@@ -56,20 +56,20 @@ impl Progress {
         false
     }
 
-    /// Everything up to there has been given to the operating system. Returns how many waited.
-    pub fn written(&self, lsn: Lsn) -> usize {
+    /// Everything up to there has been given to the operating system.
+    pub fn written(&self, lsn: Lsn) {
         self.written.store(lsn.0, Ordering::Release);
-        self.wake_passed()
+        self.wake_passed();
     }
 
-    /// Everything up to there is on the disk. Returns how many waited.
-    pub fn durable(&self, lsn: Lsn) -> usize {
+    /// Everything up to there is on the disk.
+    pub fn durable(&self, lsn: Lsn) {
         self.written.store(lsn.0, Ordering::Release);
         self.durable.store(lsn.0, Ordering::Release);
-        self.wake_passed()
+        self.wake_passed();
     }
 
-    fn wake_passed(&self) -> usize {
+    fn wake_passed(&self) {
         let mut passed = Vec::new();
         {
             let mut waiting = self.waiting.lock();
@@ -82,9 +82,7 @@ impl Progress {
                 }
             }
         }
-        let count = passed.len();
         passed.into_iter().for_each(Waker::wake);
-        count
     }
 }
 

@@ -1,18 +1,13 @@
 //! The log's threads: one writes and syncs, one makes files ready.
-//!
-//! Where one client at a time waits for one small record, waking a thread and being woken by it
-//! takes as long as the disk does. So whoever is about to wait for little, while the thread sleeps
-//! and nobody else waits, writes and syncs it himself ([`Threads::write_inline`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Wake;
 use std::thread::{JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::disk::BLOCK;
 use crate::pace::Pace;
 use crate::{Batch, Error, Shared, Stop, Writer};
 
@@ -21,15 +16,6 @@ const POLL: Duration = Duration::from_millis(1);
 
 /// How often somebody who waits for the disk looks whether the log has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
-
-/// Bytes that somebody may write who is about to wait for them.
-const LITTLE: usize = 16 * 1024;
-/// A disk that takes longer is left to the log's thread,
-const SLOW: Duration = Duration::from_millis(1);
-/// for so many writes, and for twice as many each time that it still does, up to a limit: a disk
-/// that is always slow is hardly ever tried.
-const LEFT: u32 = 64;
-const MOST_LEFT: u32 = 1 << 16;
 
 /// Wakes a thread that is parked.
 pub(crate) struct Unpark(Thread);
@@ -49,10 +35,7 @@ impl Wake for Unpark {
 /// Who does the work.
 #[derive(Debug)]
 pub(crate) enum Threads {
-    Running {
-        work: Arc<Mutex<Work>>,
-        handles: Mutex<Option<Running>>,
-    },
+    Running(Mutex<Option<Running>>),
     /// The caller, whenever it likes.
     None(Box<Mutex<Alone>>),
 }
@@ -63,20 +46,6 @@ pub(crate) struct Alone {
     batch: Batch,
     /// The batch waits for room on the disk.
     held: bool,
-}
-
-/// What writing needs.
-#[derive(Debug)]
-pub(crate) struct Work {
-    writer: Writer,
-    batch: Batch,
-    pace: Pace,
-    /// One at a time waited of late.
-    lone: bool,
-    /// So many small records are left to the thread: the disk was slow.
-    leave: u32,
-    /// How many will be left when it is slow again.
-    leave_next: u32,
 }
 
 #[derive(Debug)]
@@ -94,58 +63,13 @@ impl Threads {
                 held: false,
             })));
         }
-        let work = Arc::new(Mutex::new(Work {
-            writer,
-            batch: Batch::default(),
-            pace: Pace::default(),
-            lone: true,
-            leave: 0,
-            leave_next: LEFT,
-        }));
-        let writing = {
-            let work = work.clone();
-            spawn("leveret-wal", shared, move |shared| {
-                write_until_closed(shared, &work)
-            })
-        };
+        let writing = spawn("leveret-wal", shared, |shared| {
+            write_until_closed(shared, writer)
+        });
         let preparing = spawn("leveret-wal-files", shared, |shared| {
             shared.files.prepare_until_closed()
         });
-        let handles = Mutex::new(Some(Running { writing, preparing }));
-        Threads::Running { work, handles }
-    }
-
-    /// Writes what is there in the calling thread, if it is little, the log's thread sleeps, and
-    /// nobody else waits: otherwise the thread does it better, for all at once.
-    pub fn write_inline(&self, shared: &Shared) {
-        let Threads::Running { work, .. } = self else {
-            return;
-        };
-        let Some(mut work) = work.try_lock() else {
-            return;
-        };
-        let work = &mut *work;
-        if work.leave > 0 || !work.lone || shared.failure.get().is_some() {
-            work.leave = work.leave.saturating_sub(1);
-            return;
-        }
-        // Rolling over may have to wait for a file.
-        let most = LITTLE.min(work.writer.room().saturating_sub(BLOCK));
-        if !shared.pending.take_little(&mut work.batch, most) {
-            return;
-        }
-        let began = Instant::now();
-        match work.writer.write(&mut work.batch) {
-            Ok(waited) => work.lone = waited == 0,
-            Err(Stop::Full) => {}
-            Err(Stop::Failed(error)) => shared.fail(error),
-        }
-        if began.elapsed() > SLOW {
-            work.leave = work.leave_next;
-            work.leave_next = (work.leave_next * 2).min(MOST_LEFT);
-        } else {
-            work.leave_next = LEFT;
-        }
+        Threads::Running(Mutex::new(Some(Running { writing, preparing })))
     }
 
     pub fn run_once(&self, shared: &Shared) {
@@ -163,7 +87,7 @@ impl Threads {
         }
         while *held || shared.pending.take_now(batch) {
             match writer.write(batch) {
-                Ok(_) => *held = false,
+                Ok(()) => *held = false,
                 Err(Stop::Full) => {
                     *held = true;
                     return;
@@ -176,7 +100,7 @@ impl Threads {
     /// Waits until everything is written. [`crate::pending::Pending::close`] comes before.
     pub fn join(&self, shared: &Shared) {
         let running = match self {
-            Threads::Running { handles, .. } => handles.lock().take(),
+            Threads::Running(running) => running.lock().take(),
             Threads::None(alone) => {
                 self.run_once(shared);
                 if shared.failure.get().is_none()
@@ -220,21 +144,19 @@ fn spawn(
         .expect("the system has room for a thread")
 }
 
-fn write_until_closed(shared: &Shared, work: &Mutex<Work>) -> Result<(), Error> {
+fn write_until_closed(shared: &Shared, mut writer: Writer) -> Result<(), Error> {
+    let (mut pace, mut batch) = (Pace::default(), Batch::default());
     while shared.pending.wait_for_records() {
-        let mut work = work.lock();
-        let work = &mut *work;
-        work.pace.let_grow(&shared.pending);
-        // Somebody may have written it meanwhile.
-        if !shared.pending.take_now(&mut work.batch) {
+        pace.let_grow(&shared.pending);
+        if !shared.pending.take_now(&mut batch) {
             continue;
         }
         if shared.failure.get().is_some() {
             break;
         }
-        work.pace.took(work.batch.bytes.len());
-        match work.writer.write(&mut work.batch) {
-            Ok(waited) => work.lone = waited <= 1,
+        pace.took(batch.bytes.len());
+        match writer.write(&mut batch) {
+            Ok(()) => {}
             Err(Stop::Full) => {
                 tracing::warn!("closed while the disk was full: the last records are lost");
                 return Ok(());
@@ -245,6 +167,6 @@ fn write_until_closed(shared: &Shared, work: &Mutex<Work>) -> Result<(), Error> 
     // The other thread may have failed.
     match shared.failure.get() {
         Some(_) => Ok(()),
-        None => work.lock().writer.finish(),
+        None => writer.finish(),
     }
 }

@@ -1,6 +1,6 @@
 //! Writing batches: where they go, when the file rolls over, when it is synced.
 //!
-//! Behind a lock that the log's thread takes, or whoever writes a record by himself.
+//! Owned by the log's thread; no lock.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,13 +76,8 @@ impl Writer {
         })
     }
 
-    /// Bytes of a batch, its head included, that fit the current file.
-    pub fn room(&self) -> usize {
-        (self.current.size - self.current.position) as usize
-    }
-
-    /// Writes a batch, syncs it if it asks for that, and tells whoever waits; returns how many did.
-    pub fn write(&mut self, batch: &mut Batch) -> Result<usize, Stop> {
+    /// Writes a batch, syncs it if it asks for that, and tells whoever waits.
+    pub fn write(&mut self, batch: &mut Batch) -> Result<(), Stop> {
         let length = batch.length();
         batch.bytes.resize(BATCH_HEAD + length);
         batch.bytes.pad();
@@ -104,14 +99,14 @@ impl Writer {
         current.position += size;
         self.unsynced = true;
         self.files.grown(batch.end);
-        let waited = if batch.urgency == Some(Urgency::Prompt(Durability::Fsync)) {
+        if batch.urgency == Some(Urgency::Prompt(Durability::Fsync)) {
             self.sync()?;
-            self.progress.durable(batch.end)
+            self.progress.durable(batch.end);
         } else {
-            self.progress.written(batch.end)
-        };
+            self.progress.written(batch.end);
+        }
         self.files.want_next();
-        Ok(waited)
+        Ok(())
     }
 
     /// Syncs what was written.

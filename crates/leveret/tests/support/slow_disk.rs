@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use testkit::{Broker, Builder};
+use testkit::Builder;
 
-use super::durable::{Publisher, declare_durable};
 use super::folder::Folder;
-use super::millis;
 
 /// Its gates are files: closed while they are there.
 pub struct SlowDisk {
@@ -31,23 +29,6 @@ impl SlowDisk {
             .environment("LD_PRELOAD", library)
             .environment("SLOW_DISK_WRITES", path("writes"))
             .environment("SLOW_DISK_SYNCS", path("syncs"))
-    }
-
-    /// A broker on this disk that has noticed how slow it is. Before that, whoever waits for a
-    /// small record may write it by himself, and do nothing else meanwhile.
-    pub async fn noticed_by(&self, builder: Builder) -> Broker {
-        let broker = self.under(builder).start().expect("a broker");
-        let mut publisher = Publisher::open(&broker).await;
-        let (connection, channel) = (&mut publisher.connection, publisher.channel);
-        declare_durable(connection, channel, "how slow?").await;
-        self.hold_syncs();
-        publisher.persistent("how slow?", b"message");
-        publisher.connection.flush().await.expect("sent");
-        tokio::time::sleep(millis(100)).await;
-        self.release();
-        publisher.all_confirmed().await;
-        publisher.connection.close().await.expect("close-ok");
-        broker
     }
 
     /// From now on syncs wait.

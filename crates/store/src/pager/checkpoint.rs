@@ -6,6 +6,7 @@ use wal::{Durability, Lsn, StreamId};
 
 use super::Pager;
 use crate::error::Error;
+use crate::liveness::Epoch;
 use crate::manifest::{Manifest, QueueSnapshot};
 use crate::segment::{path, queue_dir};
 use crate::shared::Done;
@@ -24,7 +25,9 @@ impl Pager {
     fn releasable(&self, files: &[(Lsn, u64)]) -> usize {
         let end = self.shared.wal.reached(Durability::Os);
         let liveness = &self.shared.liveness;
-        let needed = liveness.oldest(liveness.epoch(self.start), liveness.current(end));
+        // The current epoch as well: a file may have ended in it, and nothing is added to that.
+        let behind = Epoch(liveness.current(end).0 + 1);
+        let needed = liveness.oldest(liveness.epoch(self.start), behind);
         // The last one is being written to.
         let all = &files[..files.len().saturating_sub(1)];
         let released = all

@@ -203,7 +203,9 @@ impl Pager {
             return moved;
         }
         // Even where that had no room: this is what makes some.
-        let full = self.shared.wal.disk_full() || moved.as_ref().is_err_and(Error::is_full);
+        let full = self.shared.wal.disk_full()
+            || self.shared.low.load(Ordering::Acquire)
+            || moved.as_ref().is_err_and(Error::is_full);
         if self.checkpoint_is_due(full) {
             if !full {
                 self.compact()?;
