@@ -6,12 +6,22 @@ use std::path::PathBuf;
 /// A failed store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The log's failure, or the disk's, whatever was to be written or read.
+    /// The log's failure.
     #[error(transparent)]
     Log(#[from] wal::Error),
     /// The log could not be made durable.
     #[error(transparent)]
     NotSynced(#[from] wal::NotSynced),
+    /// The disk refused.
+    #[error("cannot {what} {path}: {source}")]
+    Disk {
+        /// What was tried.
+        what: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The operating system's answer.
+        source: io::Error,
+    },
     /// Neither of the two manifests can be read, though there is data.
     #[error(
         "{dir} holds data, but no readable manifest: restore the directory from a copy; \
@@ -56,14 +66,16 @@ impl Error {
         what: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Error {
-        let disk = wal::Error::disk(what, path);
-        move |source| disk(source).into()
+        let path = path.into();
+        move |source| Error::Disk { what, path, source }
     }
 
     /// True if it means that the disk has no room, now.
     pub fn is_full(&self) -> bool {
         match self {
-            Error::Log(error) => error.is_full(),
+            Error::Disk { source, .. } | Error::Log(wal::Error::Disk { source, .. }) => {
+                wal::is_full(source)
+            }
             Error::NotSynced(wal::NotSynced::Full) => true,
             _ => false,
         }

@@ -57,7 +57,8 @@ impl Shared {
         self.residents.lock().remove(&stream);
         self.pressure.relieve(stream);
         let Some(index) = index else { return };
-        self.garbage.add(index.bytes());
+        let bytes: u64 = index.segments().map(|(_, used)| used.bytes).sum();
+        self.garbage.add(bytes);
         self.forgotten.lock().push(stream);
     }
 

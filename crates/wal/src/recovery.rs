@@ -208,11 +208,7 @@ fn first_lsn(file: &dyn DiskFile, size: u64) -> std::io::Result<Option<Lsn>> {
     Ok(BatchHead::claimed_first_lsn(block.as_slice()))
 }
 
-/// The head of a file that has `size` bytes.
-pub(crate) fn read_head(
-    file: &dyn DiskFile,
-    size: u64,
-) -> std::io::Result<Result<FileHead, BadHead>> {
+fn read_head(file: &dyn DiskFile, size: u64) -> std::io::Result<Result<FileHead, BadHead>> {
     if size < BLOCK as u64 {
         return Ok(Err(BadHead::Blank));
     }

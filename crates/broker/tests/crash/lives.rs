@@ -4,10 +4,11 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use store::{Disk, Durability, Work};
-use testkit::{FaultyDisk, Random, Survival};
+use testkit::{FaultyDisk, Survival};
 
 use crate::model::Model;
 use crate::observe::observe;
+use crate::random::Random;
 use crate::workload::{self, Habit};
 use crate::world::{BUDGET, DIR, World};
 

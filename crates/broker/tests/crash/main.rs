@@ -12,6 +12,7 @@ mod live;
 mod lives;
 mod model;
 mod observe;
+mod random;
 mod regressions;
 mod topology;
 mod universe;
@@ -20,10 +21,11 @@ mod world;
 
 use std::io::ErrorKind;
 
-use testkit::{FaultyDisk, Random, Survival};
+use testkit::{FaultyDisk, Survival};
 
 use lives::{End, Replay, STEPS, at_operations, check, first_life, from_environment, open, seeds};
 use model::Model;
+use random::Random;
 use workload::Habit;
 
 #[test]

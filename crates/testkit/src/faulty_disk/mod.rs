@@ -28,6 +28,7 @@ mod inode;
 mod journal;
 mod machine;
 mod names;
+mod random;
 mod room;
 #[cfg(test)]
 mod tests;
