@@ -35,10 +35,12 @@ pub fn run(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("cannot start worker threads")?;
-    let result = runtime.block_on(serve(loaded, broker, found, started));
+    let result = runtime.block_on(serve(loaded, broker.clone(), found, started));
     // Connections end before the log does: nothing of theirs is lost that could be kept.
     drop(runtime);
     store.close();
+    // Not before: a checkpoint of queues that are gone from memory would be one without them.
+    drop(broker);
     result
 }
 
