@@ -34,6 +34,6 @@ pub(crate) fn queue(store: &Store, name: &str) -> Arc<Queue> {
     let options = QueueOptions::default();
     let queue = Arc::new(Queue::new(name.into(), "/".into(), options, kept));
     let resident: Weak<dyn Resident> = Arc::<Queue>::downgrade(&queue);
-    store.register(stream, resident);
+    store.register(stream, queue.logged, resident);
     queue
 }

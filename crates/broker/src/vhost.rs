@@ -121,7 +121,8 @@ impl VHost {
     fn register(&self, queue: Queue) -> Arc<Queue> {
         let queue = Arc::new(queue);
         let resident: Weak<dyn Resident> = Arc::<Queue>::downgrade(&queue);
-        self.store.register(StreamId(queue.id), resident);
+        self.store
+            .register(StreamId(queue.id), queue.logged, resident);
         queue
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     pub garbage: Garbage,
     pub definitions: Mutex<Definitions>,
     /// In order, so that one course of events has one course of writes.
-    pub residents: Mutex<BTreeMap<StreamId, Weak<dyn Resident>>>,
+    pub residents: Mutex<BTreeMap<StreamId, Registered>>,
     pub next_stream: AtomicU64,
     /// Bytes of messages that all queues keep in memory. A message in many queues counts in each.
     pub resident: AtomicUsize,
@@ -43,6 +43,13 @@ pub(crate) struct Shared {
     /// The disk has little room left.
     pub low: AtomicBool,
     pub failure: OnceLock<Error>,
+}
+
+/// A queue that the store has been told of, until it is forgotten.
+pub(crate) struct Registered {
+    pub queue: Weak<dyn Resident>,
+    /// No manifest may be without it.
+    pub logged: bool,
 }
 
 impl std::fmt::Debug for Shared {
@@ -63,14 +70,28 @@ impl Shared {
     }
 
     pub fn resident(&self, stream: StreamId) -> Option<Arc<dyn Resident>> {
-        self.residents.lock().get(&stream)?.upgrade()
+        self.residents.lock().get(&stream)?.queue.upgrade()
     }
 
     pub fn all_residents(&self) -> Vec<(StreamId, Arc<dyn Resident>)> {
         let residents = self.residents.lock();
         let all = residents.iter();
-        all.filter_map(|(stream, queue)| Some((*stream, queue.upgrade()?)))
+        all.filter_map(|(stream, registered)| Some((*stream, registered.queue.upgrade()?)))
             .collect()
+    }
+
+    /// All that a manifest has to know of; `None` if one of those went from memory without having
+    /// been deleted: the process is about to end.
+    pub fn residents_for_manifest(&self) -> Option<Vec<(StreamId, Arc<dyn Resident>)>> {
+        let mut all = Vec::new();
+        for (stream, registered) in self.residents.lock().iter() {
+            match registered.queue.upgrade() {
+                Some(queue) => all.push((*stream, queue)),
+                None if registered.logged => return None,
+                None => {}
+            }
+        }
+        Some(all)
     }
 
     /// Reads chunks. Their segments may have gone since that was planned: then nothing is read, and

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, Weak, mpsc};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ use crate::queue::{QueueStore, TransactionRecord};
 use crate::recovery::{Recovered, Recovering};
 use crate::resident::{Request, Resident};
 use crate::segment::SEGMENT_SIZE;
-use crate::shared::{Done, Garbage, Pressure, Shared};
+use crate::shared::{Done, Garbage, Pressure, Registered, Shared};
 
 /// Unwritten bytes of log above which publishers wait.
 const MAX_UNWRITTEN: u64 = 64 * 1024 * 1024;
@@ -158,9 +158,11 @@ impl Store {
         next_stream.fetch_max(stream.0 + 1, Ordering::Relaxed);
     }
 
-    /// From now on the store may ask that queue to move messages to segments.
-    pub fn register(&self, stream: StreamId, queue: std::sync::Weak<dyn Resident>) {
-        self.shared.residents.lock().insert(stream, queue);
+    /// From now on the store may ask that queue to move messages to segments. A `logged` one is in
+    /// every manifest until it is closed: where it goes from memory before, there are none any more.
+    pub fn register(&self, stream: StreamId, logged: bool, queue: Weak<dyn Resident>) {
+        let registered = Registered { queue, logged };
+        self.shared.residents.lock().insert(stream, registered);
     }
 
     /// Changes definitions; the change is durable once [`Durability::Fsync`] reaches its position.

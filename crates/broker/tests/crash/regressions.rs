@@ -2,9 +2,10 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use broker::Outcome;
-use store::{Disk, Durability, Resident};
+use store::{Disk, Durability, Resident, Store};
 use testkit::{FaultyDisk, Survival};
 
 use crate::lives::{check, open};
@@ -440,4 +441,29 @@ fn more_queues_than_open_files_keep_their_messages() {
         let expected: Vec<u64> = (number * 100..number * 100 + 30).collect();
         assert_eq!(found, expected, "in {name:?}");
     }
+}
+
+/// At an orderly stop the last checkpoint was made after the queues had been dropped, and was one
+/// without them.
+#[test]
+fn queues_that_went_from_memory_are_not_forgotten() {
+    fn without_broker(world: World) -> (FaultyDisk, Arc<Store>, Model) {
+        let World {
+            disk, store, model, ..
+        } = world;
+        (disk, store, model)
+    }
+    let mut world = new_world(1);
+    backlog(&mut world, "first", 80);
+    backlog(&mut world, "second", 80);
+    world.purge("second");
+    let checkpoints = world.store.work().checkpoints;
+    let (disk, store, mut model) = without_broker(world);
+    // There are segments to remove, and on a low disk that is worth a checkpoint.
+    store.note_disk_low(true);
+    store.run_once();
+    assert_eq!(store.work().checkpoints, checkpoints);
+    store.close();
+    let survival = Survival::Everything;
+    check(&disk.restart(survival), &mut model, survival, false);
 }

@@ -1,5 +1,6 @@
 //! Checkpoints: a manifest that says what the log says, so that the log before it can go.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wal::{Durability, Lsn, StreamId};
@@ -8,6 +9,7 @@ use super::Pager;
 use crate::error::Error;
 use crate::liveness::Epoch;
 use crate::manifest::{Manifest, QueueSnapshot};
+use crate::resident::Resident;
 use crate::segment::{path, queue_dir};
 use crate::shared::Done;
 
@@ -56,9 +58,12 @@ impl Pager {
         // Before the snapshots: what is acknowledged later is only in later parts of the log.
         let files = self.shared.wal.files();
         let released = self.releasable(&files);
+        let Some(residents) = self.shared.residents_for_manifest() else {
+            return Ok(());
+        };
         let garbage = self.shared.garbage.take();
         let forgotten = std::mem::take(&mut *self.shared.forgotten.lock());
-        let snapshots = self.snapshots();
+        let snapshots = self.snapshots(residents);
         // And after them: whoever was between logging and counting held his queue's lock, and has
         // counted by now.
         let released = released.min(self.releasable(&files));
@@ -96,12 +101,11 @@ impl Pager {
         Ok(())
     }
 
-    fn snapshots(&mut self) -> Snapshots {
+    fn snapshots(&mut self, residents: Vec<(StreamId, Arc<dyn Resident>)>) -> Snapshots {
         let mut snapshots = Snapshots {
             queues: Vec::new(),
             doomed: Vec::new(),
         };
-        let residents = self.shared.all_residents();
         // Of queues that went before anything of theirs was written.
         let is_there = |stream: &StreamId| {
             residents
