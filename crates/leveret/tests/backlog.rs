@@ -214,7 +214,7 @@ fn requeued_windows_return_to_their_places_in_a_long_queue() {
         let mut broker = tight();
         fill(&broker, "windows", 0..COUNT).await;
         Ending::Killed.restart(&mut broker);
-        let mut random = random::Random::new(11);
+        let mut random = testkit::Random::new(11);
         let mut reader = Reader::start(&broker, "windows", WINDOW as u16).await;
         // Numbers that are not gone; the first of them are out.
         let mut left: VecDeque<u64> = (0..COUNT).collect();

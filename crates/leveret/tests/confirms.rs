@@ -98,7 +98,7 @@ fn confirms_of_two_channels_do_not_mix() {
         for channel in channels {
             connection.confirm_select(channel).await.expect("confirms");
         }
-        let mut random = random::Random::new(5);
+        let mut random = testkit::Random::new(5);
         let (mut published, mut confirmed) = ([0_u64; 2], [0_u64; 2]);
         for round in 0..300 {
             if round % 30 == 0 {

@@ -113,7 +113,7 @@ fn truncate(path: &Path, length: usize) {
 }
 
 fn noise(length: usize) -> Vec<u8> {
-    random::Random::new(3).bytes(length)
+    testkit::Random::new(3).bytes(length)
 }
 
 fn manifests(data: &Path) -> [PathBuf; 2] {

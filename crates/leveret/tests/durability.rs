@@ -76,7 +76,7 @@ fn persistent_messages_come_back_in_order_with_all_that_belongs_to_them() {
             let mut publisher = Publisher::open(&broker).await;
             let (connection, channel) = (&mut publisher.connection, publisher.channel);
             bind(connection, channel, "kept", "amq.topic", "a.*").await;
-            let large = random::Random::new(1).bytes(1 << 20);
+            let large = testkit::Random::new(1).bytes(1 << 20);
             let bodies = [&b""[..], b"small", &large, b"", &[0; 131_072 - 8], b"last"];
             for body in bodies {
                 publisher.publish("amq.topic", "a.key", &all_properties(), body);

@@ -12,8 +12,8 @@ use client::{Connection, ConsumeOptions, Event, RawConnection, ShortStr};
 use testkit::Broker;
 use tokio::task::LocalSet;
 
-use support::random::Random;
 use support::*;
+use testkit::Random;
 
 /// Producers put their own number above this bit.
 const PRODUCER: u32 = 32;

@@ -16,8 +16,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use support::random::Random;
 use support::*;
+use testkit::Random;
 
 const VERSION: Version = Version::V0_9_1;
 const BODY: &[u8; 30] = b"three parts of ten octets each";
@@ -462,7 +462,7 @@ fn garbage(random: &mut Random, script: &Script) -> Vec<u8> {
             out.extend(&script.after_delivery);
             for _ in 0..=random.below(5) {
                 let at = random.below(out.len());
-                out[at] = random.next() as u8;
+                out[at] = random.draw() as u8;
             }
         }
     }

@@ -113,9 +113,9 @@ pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, Error> {
         let mut report = QueueReport {
             stream: *stream,
             in_log: parts.live_in_log() as u64,
-            in_segments: parts.live_in_segments(),
+            in_segments: parts.index.live(),
             segments: parts.index.segments().count() as u64,
-            bytes: parts.index.segments().map(|(_, used)| used.bytes).sum(),
+            bytes: parts.index.bytes(),
             unreadable: Vec::new(),
         };
         for (number, _) in parts.index.segments() {

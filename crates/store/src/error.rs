@@ -6,22 +6,12 @@ use std::path::PathBuf;
 /// A failed store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The log's failure.
+    /// The log's failure, or the disk's, whatever was to be written or read.
     #[error(transparent)]
     Log(#[from] wal::Error),
     /// The log could not be made durable.
     #[error(transparent)]
     NotSynced(#[from] wal::NotSynced),
-    /// The disk refused.
-    #[error("cannot {what} {path}: {source}")]
-    Disk {
-        /// What was tried.
-        what: &'static str,
-        /// The file or directory.
-        path: PathBuf,
-        /// The operating system's answer.
-        source: io::Error,
-    },
     /// Neither of the two manifests can be read, though there is data.
     #[error(
         "{dir} holds data, but no readable manifest: restore the directory from a copy; \
@@ -66,16 +56,14 @@ impl Error {
         what: &'static str,
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Error {
-        let path = path.into();
-        move |source| Error::Disk { what, path, source }
+        let disk = wal::Error::disk(what, path);
+        move |source| disk(source).into()
     }
 
     /// True if it means that the disk has no room, now.
     pub fn is_full(&self) -> bool {
         match self {
-            Error::Disk { source, .. } | Error::Log(wal::Error::Disk { source, .. }) => {
-                wal::is_full(source)
-            }
+            Error::Log(error) => error.is_full(),
             Error::NotSynced(wal::NotSynced::Full) => true,
             _ => false,
         }

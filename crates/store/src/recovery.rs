@@ -166,11 +166,6 @@ impl QueueParts {
         let live = self.messages.iter();
         live.filter(|(_, message)| message.is_some()).count()
     }
-
-    /// Messages in segments that are not gone.
-    pub fn live_in_segments(&self) -> u64 {
-        self.index.segments().map(|(_, used)| used.live).sum()
-    }
 }
 
 /// What was found.

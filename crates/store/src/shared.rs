@@ -64,8 +64,7 @@ impl Shared {
         self.residents.lock().remove(&stream);
         self.pressure.relieve(stream);
         let Some(index) = index else { return };
-        let bytes: u64 = index.segments().map(|(_, used)| used.bytes).sum();
-        self.garbage.add(bytes);
+        self.garbage.add(index.bytes());
         self.forgotten.lock().push(stream);
     }
 

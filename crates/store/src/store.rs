@@ -255,11 +255,6 @@ impl Store {
         log.or_else(|| self.shared.failure.get().map(ToString::to_string))
     }
 
-    /// The memory that queues may use changes with what the machine has.
-    pub fn budget(&self) -> Budget {
-        self.shared.budget
-    }
-
     /// What has been done since the store was opened.
     pub fn work(&self) -> Work {
         let done = &self.shared.done;

@@ -55,11 +55,19 @@ pub enum Error {
 
 impl Error {
     /// For `map_err`: names what was tried on which file.
-    pub(crate) fn disk(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Error {
+    pub fn disk(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
         let path = path.into();
         move |source| Error::Disk { what, path, source }
+    }
+
+    /// True if it means that the disk has no room, now.
+    pub fn is_full(&self) -> bool {
+        let Error::Disk { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        )
     }
 }

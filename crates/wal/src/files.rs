@@ -195,7 +195,7 @@ impl Files {
                 state.wanted = state.next.len() < state.depth();
                 state.full &= state.wanted;
             }
-            Err(Error::Disk { source, path, .. }) if is_full(&source) => {
+            Err(ref error @ Error::Disk { ref path, .. }) if error.is_full() => {
                 if !state.full {
                     tracing::warn!(path = %path.display(), "disk full: no room for the log");
                 }
@@ -263,7 +263,7 @@ impl Files {
             let prepared = self.prepare(size.max(self.size));
             let mut state = self.state.lock();
             match prepared {
-                Err(Error::Disk { source, .. }) if is_full(&source) => state.full = true,
+                Err(error) if error.is_full() => state.full = true,
                 Err(error) => return Err(error),
                 Ok(prepared) => {
                     state.full = false;
@@ -372,12 +372,4 @@ impl Files {
         self.state.lock().failed = true;
         self.close();
     }
-}
-
-/// True for errors that mean that the disk has no room, now.
-pub fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }

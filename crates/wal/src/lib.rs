@@ -34,7 +34,6 @@ pub use aligned::AlignedBuffer;
 pub use disk::{BLOCK, Disk, DiskFile, Open, RealDisk};
 pub use durability::{Durability, Urgency};
 pub use error::Error;
-pub use files::is_full;
 pub use format::{RECORD_HEAD, Record, VERSION};
 pub use lsn::{Lsn, StreamId};
 pub use pending::{MAX_PAYLOAD, Payload};

@@ -208,7 +208,11 @@ fn first_lsn(file: &dyn DiskFile, size: u64) -> std::io::Result<Option<Lsn>> {
     Ok(BatchHead::claimed_first_lsn(block.as_slice()))
 }
 
-fn read_head(file: &dyn DiskFile, size: u64) -> std::io::Result<Result<FileHead, BadHead>> {
+/// The head of a file that has `size` bytes.
+pub(crate) fn read_head(
+    file: &dyn DiskFile,
+    size: u64,
+) -> std::io::Result<Result<FileHead, BadHead>> {
     if size < BLOCK as u64 {
         return Ok(Err(BadHead::Blank));
     }

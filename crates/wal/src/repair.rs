@@ -7,7 +7,7 @@ use crate::aligned::AlignedBuffer;
 use crate::disk::{BLOCK, Disk, DiskFile, Open};
 use crate::error::Error;
 use crate::files::{path, slot};
-use crate::format::{FILE_HEAD, FileHead};
+use crate::recovery::read_head;
 
 /// Ends the log in `dir` at byte `offset` of `file`: what is there and behind it, and all later
 /// files, are no part of it any more. Returns those files.
@@ -38,13 +38,8 @@ pub fn cut(disk: &dyn Disk, dir: &Path, file: &Path, offset: u64) -> Result<Vec<
 fn number(disk: &dyn Disk, path: &Path) -> Result<Option<u64>, Error> {
     let file = disk.open(path, Open::Read);
     let file = file.map_err(Error::disk("open", path))?;
-    let mut block = AlignedBuffer::zeroed(BLOCK);
-    if file.len().map_err(Error::disk("measure", path))? < BLOCK as u64 {
-        return Ok(None);
-    }
-    file.read(block.as_mut_slice(), 0)
-        .map_err(Error::disk("read", path))?;
-    let head = FileHead::decode(&block.as_slice()[..FILE_HEAD]);
+    let size = file.len().map_err(Error::disk("measure", path))?;
+    let head = read_head(&*file, size).map_err(Error::disk("read", path))?;
     Ok(head.ok().map(|head| head.number))
 }
 

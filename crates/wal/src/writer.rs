@@ -9,7 +9,7 @@ use crate::aligned::AlignedBuffer;
 use crate::disk::{BLOCK, DiskFile};
 use crate::durability::{Durability, Urgency};
 use crate::error::Error;
-use crate::files::{Files, Prepared, is_full};
+use crate::files::{Files, Prepared};
 use crate::format::{BATCH_HEAD, BatchHead, FileHead};
 use crate::lsn::Lsn;
 use crate::pending::Batch;
@@ -160,7 +160,7 @@ fn prepare_starter(files: &Files) -> Result<Prepared, Error> {
     let mut size = STARTER.min(files.size);
     loop {
         match files.prepare(size) {
-            Err(Error::Disk { source, .. }) if is_full(&source) && size > LEAST_STARTER => {
+            Err(error) if error.is_full() && size > LEAST_STARTER => {
                 size = (size / 4).next_multiple_of(BLOCK as u64);
             }
             prepared => return prepared,

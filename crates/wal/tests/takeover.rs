@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use testkit::{FaultyDisk, Survival};
-use wal::{Disk, Error, Lsn, Open, Wal, is_full};
+use wal::{Disk, Lsn, Open, Wal};
 
 use support::*;
 
@@ -127,10 +127,7 @@ fn file_without_room_is_not_trusted() {
     file.set_len(FILE).unwrap();
     disk.set_capacity(FILE / 2);
     let error = reopen(&disk, 0).unwrap_err();
-    let Error::Disk { source, .. } = error else {
-        panic!("{error}");
-    };
-    assert!(is_full(&source));
+    assert!(error.is_full(), "{error}");
     disk.set_capacity(FILE * 10);
     let (wal, _) = reopen(&disk, 0).unwrap();
     append_alone(&wal, FSYNC, 1, 30_000);

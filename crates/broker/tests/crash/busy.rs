@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use broker::{Broker, LogPositions, Outcome, Publish, Publisher, Session, Settings, Transaction};
 use store::Store;
-use testkit::{FaultyDisk, Survival};
+use testkit::{FaultyDisk, Random, Survival};
 
-use crate::random::Random;
 use crate::universe::{Name, id, message, queue_kind};
 use crate::world::{BUDGET, DIR, session};
 
@@ -174,15 +173,15 @@ fn live(node: &Arc<Node>, expected: &mut Expected, random: &mut Random) {
     let worker = |seed: u64| (node.clone(), session(&node.broker), Random::new(seed));
     let publishers: Vec<_> = (0..PUBLISHERS)
         .map(|_| {
-            let (node, session, mut random) = worker(random.next());
+            let (node, session, mut random) = worker(random.draw());
             thread::spawn(move || node.publish(&session, &mut random))
         })
         .collect();
-    let (one, session, mut own) = worker(random.next());
+    let (one, session, mut own) = worker(random.draw());
     let transacting = thread::spawn(move || one.transact(&session, &mut own));
-    let (one, session, mut own) = worker(random.next());
+    let (one, session, mut own) = worker(random.draw());
     let consumer = thread::spawn(move || one.consume(&session, &mut own));
-    let (one, session, mut own) = worker(random.next());
+    let (one, session, mut own) = worker(random.draw());
     let coming = thread::spawn(move || one.come_and_go(&session, &mut own));
     thread::sleep(Duration::from_millis(30 + random.below(120) as u64));
     assert_eq!(node.store.failure(), None);
@@ -259,7 +258,7 @@ fn check(disk: &FaultyDisk, expected: &mut Expected) {
 fn crash_while_many_work_loses_nothing_that_was_confirmed() {
     let mut random = Random::new(1);
     for _ in 0..4 {
-        let mut disk = FaultyDisk::new(random.next());
+        let mut disk = FaultyDisk::new(random.draw());
         let mut expected = Expected::default();
         let mut confirmed = 0;
         for _ in 0..4 {

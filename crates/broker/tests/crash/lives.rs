@@ -4,11 +4,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use store::{Disk, Durability, Work};
-use testkit::{FaultyDisk, Survival};
+use testkit::{FaultyDisk, Random, Survival};
 
 use crate::model::Model;
 use crate::observe::observe;
-use crate::random::Random;
 use crate::workload::{self, Habit};
 use crate::world::{BUDGET, DIR, World};
 

@@ -12,7 +12,6 @@ mod live;
 mod lives;
 mod model;
 mod observe;
-mod random;
 mod regressions;
 mod topology;
 mod universe;
@@ -21,11 +20,10 @@ mod world;
 
 use std::io::ErrorKind;
 
-use testkit::{FaultyDisk, Survival};
+use testkit::{FaultyDisk, Random, Survival};
 
 use lives::{End, Replay, STEPS, at_operations, check, first_life, from_environment, open, seeds};
 use model::Model;
-use random::Random;
 use workload::Habit;
 
 #[test]

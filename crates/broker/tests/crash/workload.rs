@@ -2,8 +2,9 @@
 
 use broker::Outcome;
 
+use testkit::Random;
+
 use crate::actions::{New, Uncommitted};
-use crate::random::Random;
 use crate::topology::{Binding, Target};
 use crate::universe::{EXCHANGES, KEYS, Name, QUEUES, exchange_sort, queue_kind};
 use crate::world::World;

@@ -3,7 +3,6 @@
 
 pub mod durable;
 pub mod folder;
-pub mod random;
 pub mod refused;
 pub mod routes;
 pub mod slow_disk;

@@ -132,8 +132,8 @@ impl QueueStore {
             .sum()
     }
 
-    /// What a manifest must hold of the queue; `None` if it ends with the process. Segments that
-    /// nothing needs are given over for removal once that manifest is durable.
+    /// What a manifest must hold of the queue, if it survives the process. Segments that nothing
+    /// needs are given over for removal ([`QueueStore::take_doomed`]) once that is durable.
     pub(crate) fn snapshot(&mut self, next_seq: QueueSeq, active: Option<u64>) -> QueueSnapshot {
         self.index.tidy(active);
         let chunks = self.index.chunks().map(Chunk::without_transient);
@@ -201,7 +201,7 @@ impl QueueStore {
     }
 
     pub(crate) fn has_segment(&self, number: u64) -> bool {
-        self.index.segments().any(|(known, _)| known == number)
+        self.index.has_segment(number)
     }
 
     /// Number of the next segment.
@@ -221,6 +221,6 @@ impl QueueStore {
 
     /// Messages in segments that are not gone.
     pub(crate) fn live_in_segments(&self) -> u64 {
-        self.index.segments().map(|(_, used)| used.live).sum()
+        self.index.live()
     }
 }

@@ -149,6 +149,21 @@ impl Index {
         self.segments.iter().map(|(number, used)| (*number, *used))
     }
 
+    /// True if a chunk of that segment is known, or was.
+    pub fn has_segment(&self, number: u64) -> bool {
+        self.segments.contains_key(&number)
+    }
+
+    /// Messages that are not gone.
+    pub fn live(&self) -> u64 {
+        self.segments.values().map(|used| used.live).sum()
+    }
+
+    /// Bytes of all chunks.
+    pub fn bytes(&self) -> u64 {
+        self.segments.values().map(|used| used.bytes).sum()
+    }
+
     /// Adds a chunk; its places are behind those of all others, unless it comes from compaction.
     /// No place lies in two chunks, nor between the first and the last of another.
     pub fn push(&mut self, chunk: Chunk) {

@@ -6,8 +6,8 @@ use wal::BLOCK;
 
 use super::Survival;
 use super::contents::{ALL, Contents, Page, Sectors};
-use super::random::Random;
 use super::room::Room;
+use crate::random::Random;
 
 /// Tells files apart. Never used again on the same disk, nor on those that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,7 +137,7 @@ impl Inode {
     /// is before any part.
     pub(super) fn write_in_part(&mut self, bytes: &[u8], offset: u64, random: &mut Random) {
         let blocks = (bytes.len() / BLOCK) as u64;
-        let reached = random.below(blocks + 1) as usize;
+        let reached = random.below(blocks as usize + 1);
         let odds = Odds::draw(random);
         self.write_pages(&bytes[..reached * BLOCK], offset, || odds.sectors(random));
     }

@@ -98,7 +98,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faulty_disk::random::Random;
+    use crate::random::Random;
 
     /// Renames and new files at random; each file that was never replaced must be found.
     #[test]
@@ -117,7 +117,7 @@ mod tests {
                 let to = PathBuf::from(format!("/{}/{}", random.below(2), random.below(6)));
                 let (from, _) = names
                     .iter()
-                    .nth(random.below(names.len() as u64) as usize)
+                    .nth(random.below(names.len()))
                     .expect("there are always names");
                 let from: PathBuf = from.clone();
                 if random.below(3) == 0 {

@@ -11,7 +11,7 @@ use super::Survival;
 use super::faults::Faults;
 use super::inode::{Inode, InodeId};
 use super::names::Names;
-use super::random::Random;
+use crate::random::Random;
 
 /// Inodes are kept while they have a name, could have one after a crash, or are open.
 #[derive(Debug)]

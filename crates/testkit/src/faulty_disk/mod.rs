@@ -28,7 +28,6 @@ mod inode;
 mod journal;
 mod machine;
 mod names;
-mod random;
 mod room;
 #[cfg(test)]
 mod tests;

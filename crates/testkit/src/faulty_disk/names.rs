@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::Survival;
 use super::inode::InodeId;
 use super::journal::Journal;
-use super::random::Random;
+use crate::random::Random;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Directory {

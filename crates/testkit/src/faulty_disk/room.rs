@@ -61,7 +61,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::faulty_disk::random::Random;
+    use crate::random::Random;
 
     #[test]
     fn ranges_are_counted_as_a_set_of_pages_would() {
@@ -69,8 +69,8 @@ mod tests {
         for _ in 0..200 {
             let (mut room, mut model) = (Room::default(), BTreeSet::new());
             for _ in 0..30 {
-                let start = random.below(40);
-                let range = start..start + random.below(10);
+                let start = random.below(40) as u64;
+                let range = start..start + random.below(10) as u64;
                 let missing = range.clone().filter(|page| !model.contains(page)).count();
                 assert_eq!(room.missing(&range), missing as u64);
                 if random.below(8) == 0 {

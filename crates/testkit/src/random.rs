@@ -1,16 +1,19 @@
 //! Random numbers from a seed, so that a course of events can be had again.
 
+/// A sequence of numbers; its seed goes into what a failed test says.
+///
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 #[derive(Debug, Clone)]
-pub(super) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    /// The sequence of that seed.
+    pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
     /// Any number.
-    pub(super) fn draw(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,17 +22,32 @@ impl Random {
     }
 
     /// True half of the time.
-    pub(super) fn coin(&mut self) -> bool {
+    pub fn coin(&mut self) -> bool {
         self.draw() >> 63 == 1
     }
 
-    /// A number below `limit`.
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
-        self.draw() % limit
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.draw() % bound as u64) as usize
+    }
+
+    /// True in one of `count` cases.
+    pub fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    /// One of them.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+
+    /// Bytes of any value.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.draw() as u8).collect()
     }
 
     /// Another generator, which goes its own way.
-    pub(super) fn fork(&mut self) -> Self {
+    pub fn fork(&mut self) -> Self {
         Random(self.draw())
     }
 }
