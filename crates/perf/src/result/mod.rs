@@ -1,0 +1,287 @@
+//! What a run leaves behind: one self-describing JSON document, which reports, comparisons and the
+//! search for changes read.
+//!
+//! Times are in the unit that a field's name ends in; rates are messages per second. A field that
+//! does not apply is left out.
+
+mod histogram;
+mod host;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use histogram::{Latency, Percentiles};
+pub use host::Host;
+
+use crate::Error;
+
+/// The value of [`Document::format`] that this version writes.
+pub const FORMAT: &str = "leveret-perf/1";
+
+/// The results of one command: one run, or those of a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// [`FORMAT`].
+    pub format: String,
+    /// Version of the load tester.
+    pub leveret: String,
+    /// When it began: UTC, RFC 3339.
+    pub started: String,
+    /// What the user calls this state of affairs: a release or a commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The arguments, without passwords.
+    pub command: Vec<String>,
+    /// `w1` … `w5`, `suite`; none for a load by PerfTest's options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<String>,
+    /// Where the load ran.
+    pub host: Host,
+    /// In the order in which they ran.
+    pub runs: Vec<Run>,
+}
+
+/// One load on one broker.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id, or within a scenario what sets it apart: `T=500`, `4 queues`. Runs of the same name
+    /// are compared with each other.
+    pub name: String,
+    /// When it began: UTC, RFC 3339.
+    pub started: String,
+    /// Which round of the scenario, from 1.
+    #[serde(default = "first")]
+    pub round: u32,
+    /// What it loaded.
+    pub broker: Broker,
+    /// What was asked for: PerfTest's long names, or the scenario's own.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Value>,
+    /// Why it ended, with how many agents said so.
+    #[serde(default)]
+    pub stopped: BTreeMap<String, u32>,
+    /// What went wrong; the figures up to there are in the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Of all of it, or of its steady state if `steady_from_second` is there.
+    pub totals: Totals,
+    /// Where the steady state begins that `totals` and `latency` are about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_from_second: Option<f64>,
+    /// One entry an interval.
+    #[serde(default)]
+    pub series: Vec<Interval>,
+    /// From publish to delivery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer_latency: Option<Latency>,
+    /// From publish to confirm, or in a transaction from commit to commit-ok.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_latency: Option<Latency>,
+    /// The order and completeness of what was received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Checks>,
+    /// A scenario's own figures, by name with unit: `longest commit (ms)`.
+    #[serde(default)]
+    pub figures: BTreeMap<String, f64>,
+    /// What somebody published for the same case, by name: context, not a bar.
+    #[serde(default)]
+    pub published: BTreeMap<String, f64>,
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// A broker under load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Broker {
+    /// Where it is, without user and password.
+    pub address: String,
+    /// What it calls itself.
+    #[serde(default)]
+    pub product: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+    /// Its process, if it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+/// Sums and means over a run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// How long, in seconds.
+    pub seconds: f64,
+    /// Messages published.
+    pub sent: u64,
+    /// Messages confirmed.
+    pub confirmed: u64,
+    /// Messages refused with basic.nack.
+    pub nacked: u64,
+    /// Mandatory messages that came back.
+    pub returned: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Messages per second.
+    pub sent_rate: f64,
+    /// Messages per second.
+    pub received_rate: f64,
+    /// CPU time of the load tester, user and system.
+    pub load_cpu_seconds: f64,
+    /// CPU time of the broker, if it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_cpu_seconds: Option<f64>,
+    /// Broker CPU time by messages received, or sent where none are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_cpu_us_per_message: Option<f64>,
+    /// Highest resident memory of the broker that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_rss_bytes: Option<u64>,
+    /// Bytes that the broker wrote to disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_written_bytes: Option<u64>,
+}
+
+/// What happened between two looks.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Interval {
+    /// When it ended, in seconds since the start.
+    pub time: f64,
+    /// Messages per second published.
+    pub sent_rate: f64,
+    /// Messages per second confirmed.
+    #[serde(default)]
+    pub confirmed_rate: f64,
+    /// Messages per second refused.
+    #[serde(default)]
+    pub nacked_rate: f64,
+    /// Messages per second returned.
+    #[serde(default)]
+    pub returned_rate: f64,
+    /// Messages per second received.
+    pub received_rate: f64,
+    /// Of the messages received in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer_latency: Option<Percentiles>,
+    /// Of the messages confirmed in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_latency: Option<Percentiles>,
+    /// CPU seconds of the broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_cpu_seconds: Option<f64>,
+    /// Resident memory of the broker at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_rss_bytes: Option<u64>,
+    /// Bytes that the broker wrote to disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broker_written_bytes: Option<u64>,
+}
+
+/// Whether each producer's messages came once each and in order.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Checks {
+    /// Messages whose place in their producer's sequence was looked at.
+    pub checked: u64,
+    /// Messages that could not be attributed to a producer.
+    pub unchecked: u64,
+    /// Numbers that never came, though later ones of the same producer did.
+    pub gaps: u64,
+    /// Messages that came more than once, without being marked as redelivered.
+    pub duplicates: u64,
+    /// Messages that came after a later one of the same producer, on one queue and consumer.
+    pub reordered: u64,
+    /// Messages marked as redelivered: neither duplicates nor out of order.
+    pub redelivered: u64,
+    /// Those queues and consumers that had any of the above.
+    #[serde(default)]
+    pub by_consumer: Vec<ConsumerChecks>,
+}
+
+impl Checks {
+    /// No gap, no duplicate, nothing out of order.
+    pub fn passed(&self) -> bool {
+        self.gaps == 0 && self.duplicates == 0 && self.reordered == 0
+    }
+}
+
+/// The part of [`Checks`] that one consumer saw on one queue.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ConsumerChecks {
+    /// The queue.
+    pub queue: String,
+    /// The consumer's number; none for gaps, which belong to a queue as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consumer: Option<u32>,
+    /// The producer's number.
+    pub producer: u32,
+    /// See [`Checks::gaps`].
+    #[serde(default)]
+    pub gaps: u64,
+    /// See [`Checks::duplicates`].
+    #[serde(default)]
+    pub duplicates: u64,
+    /// See [`Checks::reordered`].
+    #[serde(default)]
+    pub reordered: u64,
+}
+
+impl Document {
+    /// An empty one that begins now, on this machine.
+    pub fn begin(scenario: Option<&str>, label: Option<String>, command: Vec<String>) -> Document {
+        Document {
+            format: FORMAT.into(),
+            leveret: env!("CARGO_PKG_VERSION").into(),
+            started: crate::clock::timestamp(),
+            label,
+            command,
+            scenario: scenario.map(str::to_owned),
+            host: Host::look(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Reads one from a file.
+    pub fn read(path: &Path) -> Result<Document, Error> {
+        let text = fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
+        Document::parse(&text).map_err(|reason| Error::NotAResult {
+            path: path.to_owned(),
+            reason,
+        })
+    }
+
+    /// Reads one from its text.
+    pub fn parse(text: &str) -> Result<Document, String> {
+        let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        match document.format == FORMAT {
+            true => Ok(document),
+            false => Err(format!(
+                "its format is '{}'; this version reads '{FORMAT}'",
+                document.format
+            )),
+        }
+    }
+
+    /// Writes it to a file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let text = serde_json::to_string(self).map_err(|error| Error::file(path, error.into()))?;
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".new");
+        fs::write(&beside, format!("{text}\n"))
+            .and_then(|()| fs::rename(&beside, path))
+            .map_err(|source| Error::file(path, source))
+    }
+
+    /// Adds it as one line to a history file.
+    pub fn append(&self, path: &Path) -> Result<(), Error> {
+        use std::io::Write;
+        let text = serde_json::to_string(self).map_err(|error| Error::file(path, error.into()))?;
+        let file = fs::OpenOptions::new().create(true).append(true).open(path);
+        file.and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()))
+            .map_err(|source| Error::file(path, source))
+    }
+}
