@@ -160,6 +160,8 @@ pub enum PropertyValue {
 pub enum Body {
     /// Bytes of body, at least [`HEADER`]: sequence number and time, then zeros.
     Sized(usize),
+    /// Any size from the first to the second, each equally often.
+    Between(usize, usize),
     /// Sizes, and for how long; over and over.
     Varying(Vec<(usize, Duration)>),
     /// Contents of files, in turn. Sequence number and time are in headers.

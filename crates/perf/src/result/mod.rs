@@ -14,7 +14,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use histogram::{Latency, Percentiles};
+pub use histogram::{Latency, Percentiles, empty as empty_histogram};
 pub use host::Host;
 
 use crate::Error;

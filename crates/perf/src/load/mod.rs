@@ -1,0 +1,476 @@
+//! Runs a load: connects, lets messages flow, looks once per interval, stops, checks.
+//!
+//! The main thread does no work of the load. Connections are tasks on threads of their own
+//! (`workers`); they follow the stages of `control`, count into the `meter` of their thread, and
+//! consumers note each message in the ledger of `checks`.
+
+mod checks;
+mod consumer;
+mod control;
+mod mark;
+mod meter;
+mod plan;
+mod producer;
+pub mod random;
+mod sampler;
+mod timer;
+mod topology;
+mod verbose;
+mod workers;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::process::Process;
+use crate::result::{Broker, Interval, Run};
+use crate::settings::{ExitWhen, Settings};
+use crate::sync::lock;
+use crate::{Error, clock};
+use checks::Ledger;
+use control::{Report, Side, Stage, Steering};
+use meter::Meter;
+use plan::Plan;
+use sampler::{Sampler, Summed};
+
+/// Who looks on: what people see while a load runs.
+pub trait Watch {
+    /// A channel is about to be set up: `producer` or `consumer`, its connection, its channel.
+    fn starting(&mut self, side: &str, connection: u32, channel: usize);
+    /// Something that should be known; not an error.
+    fn note(&mut self, note: &str);
+    /// An interval has ended in which something happened.
+    fn interval(&mut self, interval: &Interval);
+}
+
+/// How a load is looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// The broker's process.
+    pub process: Option<Process>,
+    /// The figures are those of the steady state, if there is one.
+    pub steady: bool,
+}
+
+/// Runs a load. What goes wrong is in the run's `error`, beside the figures up to there.
+pub fn run(settings: &Settings, options: Options, watch: &mut dyn Watch) -> Run {
+    let mut run = Run {
+        name: settings.id.clone(),
+        started: clock::timestamp(),
+        round: 1,
+        broker: Broker {
+            address: settings.brokers[0].address(),
+            pid: options.process.map(Process::pid),
+            ..Broker::default()
+        },
+        ..Run::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(drive(settings, options, watch, &mut run)),
+        Err(source) => Err(Error::System {
+            what: "cannot start a runtime",
+            source,
+        }),
+    };
+    if let Err(error) = result {
+        run.error.get_or_insert_with(|| error.to_string());
+    }
+    run
+}
+
+async fn drive(
+    settings: &Settings,
+    options: Options,
+    watch: &mut dyn Watch,
+    run: &mut Run,
+) -> Result<(), Error> {
+    let plan = Plan::new(settings);
+    let first = configure(settings, &plan, run).await?;
+    for (side, connection, channel) in channels(&plan) {
+        watch.starting(side, connection, channel);
+    }
+    let mut load = Load::start(settings, plan)?;
+    let connected = load.connect(watch).await;
+    if let Err(error) = connected {
+        load.steering.turn_to(Stage::StopConsumers);
+        return Err(error);
+    }
+    let mut sampler = Sampler::start(load.meters.clone(), options.process, options.steady);
+    load.steering.turn_to(Stage::Run);
+    let failed = load.flow(&mut sampler, watch, run).await;
+    let summed = sampler.sum();
+    conclude_figures(run, &sampler, summed, options.steady, watch);
+    let all_came = load.stop(settings.verify && failed.is_none(), watch).await;
+    run.checks = load.conclude_checks(all_came);
+    // Keeps exclusive queues and whatever else hangs on it.
+    drop(first);
+    failed.map_or(Ok(()), Err)
+}
+
+/// Declares what must be there before anybody connects.
+async fn configure(
+    settings: &Settings,
+    plan: &Plan,
+    run: &mut Run,
+) -> Result<client::Connection, Error> {
+    let mut options = settings.brokers[0].clone();
+    options.connection_name = Some("perf-test-configuration-0".into());
+    let mut connection = connect(&options, settings.wait_for_brokers).await?;
+    (run.broker.product, run.broker.version) = topology::product_and_version(&connection);
+    topology::declare_exchange(&mut connection, &settings.topology).await?;
+    if !plan.queues.is_empty() {
+        let channel = connection.open_channel().await?;
+        for (queue, key) in &plan.queues {
+            topology::declare_queue(&mut connection, channel, &settings.topology, queue, key)
+                .await?;
+        }
+        connection.close_channel(channel).await?;
+    }
+    Ok(connection)
+}
+
+/// Connects, again and again for as long as the settings allow.
+async fn connect(
+    options: &client::Options,
+    wait: Option<(Duration, usize)>,
+) -> Result<client::Connection, Error> {
+    let end = Instant::now() + wait.map_or(Duration::ZERO, |(time, _)| time);
+    loop {
+        match client::Connection::connect(options).await {
+            Err(client::Error::Unreachable { .. }) if Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            connected => return Ok(connected?),
+        }
+    }
+}
+
+/// Every channel in the order in which it is announced.
+fn channels(plan: &Plan) -> Vec<(&'static str, u32, usize)> {
+    let consumers = plan.consumers.iter().map(|c| (c.number, c.channels.len()));
+    let producers = plan.producers.iter().map(|c| (c.number, c.channels.len()));
+    consumers
+        .map(|connection| ("consumer", connection))
+        .chain(producers.map(|connection| ("producer", connection)))
+        .flat_map(|(side, (connection, count))| {
+            (0..count).map(move |channel| (side, connection, channel))
+        })
+        .collect()
+}
+
+/// The figures of a run that has ended: over all of it, or over its steady state.
+fn conclude_figures(
+    run: &mut Run,
+    sampler: &Sampler,
+    mut summed: Summed,
+    steady: bool,
+    watch: &mut dyn Watch,
+) {
+    run.series = sampler.series().to_vec();
+    note_clocks(&summed, watch);
+    if steady {
+        let rates: Vec<f64> = run
+            .series
+            .iter()
+            .map(|interval| interval.received_rate.max(interval.sent_rate))
+            .collect();
+        let from = crate::changepoint::steady_from(&rates);
+        match from.and_then(|from| Some((from, sampler.steady(from, &summed.totals)?))) {
+            Some((from, part)) => {
+                let before = from.checked_sub(1).map_or(0.0, |last| run.series[last].time);
+                run.steady_from_second = Some(before);
+                summed = part;
+            }
+            None => watch.note("no steady state was found: the figures are those of the whole run"),
+        }
+    }
+    run.totals = summed.totals;
+    run.consumer_latency = summed.consumer_latency;
+    run.confirm_latency = summed.confirm_latency;
+}
+
+fn note_clocks(summed: &Summed, watch: &mut dyn Watch) {
+    if summed.counts.early > 0 {
+        watch.note(&format!(
+            "{} messages arrived before they were sent: the clocks of producers and consumers \
+             differ; latencies are off by as much",
+            summed.counts.early
+        ));
+    }
+    if summed.counts.ancient > 0 {
+        watch.note(&format!(
+            "{} messages carry a time of another clock and are in no latency: on several machines \
+             use --use-millis on all, and keep their clocks together",
+            summed.counts.ancient
+        ));
+    }
+}
+
+/// A load under way.
+struct Load {
+    steering: Steering,
+    threads: Vec<JoinHandle<()>>,
+    meters: Vec<Arc<Mutex<Meter>>>,
+    ledger: Arc<Ledger>,
+    sent: Arc<Mutex<Vec<checks::Sent>>>,
+    settings: Arc<Settings>,
+    /// Connections of each side whose task runs.
+    producers: usize,
+    consumers: usize,
+    /// Channels.
+    publishing: u32,
+    consuming: u32,
+    /// One side is elsewhere: nothing can be said of what is missing.
+    complete: bool,
+}
+
+/// Channels that all start within this time have no ramp to leave out.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// What a wait for reports ended with.
+enum Woken {
+    Report(Report),
+    Tick,
+    TimeIsUp,
+    Interrupted,
+}
+
+impl Load {
+    fn start(settings: &Settings, plan: Plan) -> Result<Load, Error> {
+        let (steering, control) = control::pair();
+        let settings = Arc::new(settings.clone());
+        let ledger = Arc::new(Ledger::new(plan.attribution));
+        let channels = |counts: Vec<usize>| counts.iter().sum::<usize>() as u32;
+        let publishing = channels(plan.producers.iter().map(|c| c.channels.len()).collect());
+        let consuming = channels(plan.consumers.iter().map(|c| c.channels.len()).collect());
+        let sent = Arc::new(Mutex::new(vec![
+            checks::Sent::default();
+            publishing as usize
+        ]));
+        let (producers, consumers) = (plan.producers.len(), plan.consumers.len());
+        let unmetered = Meter::shared();
+        let producing = plan.producers.into_iter().map(|plan| producer::Task {
+            settings: settings.clone(),
+            plan,
+            base: ledger.base(),
+            meter: unmetered.clone(),
+            control: control.clone(),
+            sent: sent.clone(),
+        });
+        let consuming_tasks = plan.consumers.into_iter().map(|plan| consumer::Task {
+            settings: settings.clone(),
+            plan,
+            meter: unmetered.clone(),
+            control: control.clone(),
+            ledger: ledger.clone(),
+        });
+        let count = workers::threads(settings.threads, producers + consumers);
+        let loads = workers::spread(producing.collect(), consuming_tasks.collect(), count);
+        let mut load = Load {
+            steering,
+            threads: Vec::new(),
+            meters: Vec::new(),
+            ledger,
+            sent,
+            settings: settings.clone(),
+            producers,
+            consumers,
+            publishing,
+            consuming,
+            complete: publishing > 0 && consuming > 0,
+        };
+        for (number, mut part) in loads.into_iter().enumerate() {
+            // The tasks of a thread share its meter.
+            let meter = Meter::shared();
+            part.producers.iter_mut().for_each(|task| task.meter = meter.clone());
+            part.consumers.iter_mut().for_each(|task| task.meter = meter.clone());
+            load.meters.push(meter);
+            load.threads.push(workers::start(number, part, &control)?);
+        }
+        Ok(load)
+    }
+
+    /// Consumers first, so that no message is without a queue; then producers.
+    async fn connect(&mut self, watch: &mut dyn Watch) -> Result<(), Error> {
+        for (stage, side, count) in [
+            (Stage::ConnectConsumers, Side::Consumer, self.consumers),
+            (Stage::ConnectProducers, Side::Producer, self.producers),
+        ] {
+            self.steering.turn_to(stage);
+            let mut ready = 0;
+            while ready < count {
+                let report = tokio::select! {
+                    report = self.steering.reports.recv() => report,
+                    _ = tokio::signal::ctrl_c() => {
+                        return Err(Error::Load("interrupted while connecting".into()));
+                    }
+                };
+                match report {
+                    Some(Report::Ready(of)) if of == side => ready += 1,
+                    Some(Report::Note(note)) => watch.note(&note),
+                    Some(Report::Failed(_, error)) => return Err(error),
+                    Some(_) => {}
+                    None => return Err(Error::Load("the load's threads have ended".into())),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets messages flow until a limit is reached, somebody interrupts, or something fails.
+    async fn flow(
+        &mut self,
+        sampler: &mut Sampler,
+        watch: &mut dyn Watch,
+        run: &mut Run,
+    ) -> Option<Error> {
+        let limits = &self.settings.limits;
+        let mut awaited = self.awaited();
+        let mut starting = self.publishing + self.consuming;
+        let begun = Instant::now();
+        let end = limits.time.map(|time| begun + time);
+        let interval = self.settings.output.interval.max(Duration::from_millis(10));
+        let mut next = Instant::now() + interval;
+        let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
+        let failed = loop {
+            match self.woken(next, end).await {
+                Woken::Tick => {
+                    next += interval;
+                    if let Some(interval) = sampler.tick() {
+                        watch.interval(&interval);
+                    }
+                }
+                Woken::TimeIsUp => {
+                    *reasons.entry("Reached time limit".into()).or_default() += 1;
+                    break None;
+                }
+                Woken::Interrupted => {
+                    *reasons.entry("Interrupted".into()).or_default() += 1;
+                    break None;
+                }
+                Woken::Report(Report::Started) => {
+                    starting = starting.saturating_sub(1);
+                    // A run without delays counts whole.
+                    if starting == 0 && begun.elapsed() > AT_ONCE {
+                        sampler.restart_totals();
+                    }
+                }
+                Woken::Report(Report::Done(side, reason)) => {
+                    *reasons.entry(reason.into()).or_default() += 1;
+                    if let Some(count) = awaited.get_mut(&side) {
+                        *count = count.saturating_sub(1);
+                    }
+                    if !awaited.is_empty() && awaited.values().all(|count| *count == 0) {
+                        break None;
+                    }
+                }
+                Woken::Report(Report::Note(note)) => watch.note(&note),
+                Woken::Report(Report::Failed(_, error)) => break Some(error),
+                Woken::Report(Report::Ended(side)) => self.ended(side),
+                Woken::Report(Report::Ready(_)) => {}
+            }
+        };
+        run.stopped = reasons;
+        failed
+    }
+
+    /// How many channels of each side have a limit of their own; the load ends with the last.
+    fn awaited(&self) -> std::collections::HashMap<Side, u32> {
+        let settings = &self.settings;
+        let mut awaited = std::collections::HashMap::new();
+        if settings.producers.limit.is_some() && self.publishing > 0 {
+            awaited.insert(Side::Producer, self.publishing);
+        }
+        let ends = settings.limits.exit_when != ExitWhen::Never;
+        if (settings.consumers.limit.is_some() || ends) && self.consuming > 0 {
+            awaited.insert(Side::Consumer, self.consuming);
+        }
+        awaited
+    }
+
+    async fn woken(&mut self, next: Instant, end: Option<Instant>) -> Woken {
+        let until = tokio::time::Instant::from_std(next.min(end.unwrap_or(next)));
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep_until(until) => match end.is_some_and(|end| end <= next) {
+                true => Woken::TimeIsUp,
+                false => Woken::Tick,
+            },
+            _ = tokio::signal::ctrl_c() => Woken::Interrupted,
+            report = self.steering.reports.recv() => match report {
+                Some(report) => Woken::Report(report),
+                None => Woken::Interrupted,
+            },
+        }
+    }
+
+    fn ended(&mut self, side: Side) {
+        match side {
+            Side::Producer => self.producers = self.producers.saturating_sub(1),
+            Side::Consumer => self.consumers = self.consumers.saturating_sub(1),
+        }
+    }
+
+    /// Stops producers, lets consumers take the rest if `drain`, and stops them. Returns true if
+    /// all that was sent has had the time to come.
+    async fn stop(&mut self, drain: bool, watch: &mut dyn Watch) -> bool {
+        self.steering.turn_to(Stage::StopProducers);
+        let drained = drain && self.complete && self.drain().await;
+        self.steering.turn_to(Stage::StopConsumers);
+        let limit = self.settings.limits.shutdown_timeout * 2 + Duration::from_secs(1);
+        let all_ended = async {
+            while self.producers + self.consumers > 0 {
+                match self.steering.reports.recv().await {
+                    Some(Report::Ended(side)) => self.ended(side),
+                    Some(_) => {}
+                    None => break,
+                }
+            }
+        };
+        match tokio::time::timeout(limit, all_ended).await {
+            Ok(()) => {
+                for thread in self.threads.drain(..) {
+                    // A panic has been printed by the thread itself.
+                    let _ = thread.join();
+                }
+            }
+            Err(_) => watch.note("not every connection could be closed in time"),
+        }
+        drained
+    }
+
+    /// Waits until nothing has come for a second, as long as that takes.
+    async fn drain(&mut self) -> bool {
+        const QUIET: Duration = Duration::from_secs(1);
+        let received = |meters: &[Arc<Mutex<Meter>>]| -> u64 {
+            meters.iter().map(|meter| lock(meter).counts.received).sum()
+        };
+        let mut before = received(&self.meters);
+        let mut quiet_since = Instant::now();
+        while quiet_since.elapsed() < QUIET {
+            tokio::select! {
+                () = tokio::time::sleep(QUIET / 20) => {}
+                _ = tokio::signal::ctrl_c() => return false,
+                report = self.steering.reports.recv() => match report {
+                    Some(Report::Ended(side)) => self.ended(side),
+                    Some(Report::Failed(..)) | None => return false,
+                    Some(_) => {}
+                },
+            }
+            let now = received(&self.meters);
+            if now != before {
+                before = now;
+                quiet_since = Instant::now();
+            }
+        }
+        true
+    }
+
+    fn conclude_checks(&self, all_came: bool) -> Option<crate::result::Checks> {
+        (self.consuming > 0).then(|| self.ledger.conclude(&lock(&self.sent), all_came))
+    }
+}
