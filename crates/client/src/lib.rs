@@ -41,7 +41,9 @@ mod transport;
 mod uri;
 
 pub use amqp::method;
-pub use amqp::{FieldTable, Method, Properties, PropertiesBuilder, Property, ShortStr, Version};
+pub use amqp::{
+    FieldTable, FieldValue, Method, Properties, PropertiesBuilder, Property, ShortStr, Version,
+};
 pub use connection::Connection;
 pub use error::Error;
 pub use event::{ChannelClosed, Confirm, Delivery, Event, GetOk, Return};

@@ -26,6 +26,8 @@ pub enum Invocation {
     Config,
     /// Look at a data directory.
     Check(CheckArguments),
+    /// Load a broker; the arguments are the load tester's.
+    Perf(Vec<OsString>),
 }
 
 /// Reads the arguments, of which the first is the program's name.
@@ -41,6 +43,7 @@ pub fn parse(
         Some(Command::Server(arguments)) => Invocation::Server(arguments),
         Some(Command::Config) => Invocation::Config,
         Some(Command::Check(arguments)) => Invocation::Check(arguments),
+        Some(Command::Perf(arguments)) => Invocation::Perf(arguments.arguments),
         None => Invocation::Server(leveret.server),
     })
 }
@@ -86,6 +89,18 @@ enum Command {
     /// Reads everything: definitions, the log, and every message of every queue.
     #[command(verbatim_doc_comment, after_help = CHECK_STATUS)]
     Check(CheckArguments),
+    /// Load a broker: how fast is it, how late, and since when. `leveret perf -?` explains.
+    ///
+    /// Takes the options of RabbitMQ's PerfTest, and commands of its own.
+    #[command(verbatim_doc_comment, disable_help_flag = true)]
+    Perf(PerfArguments),
+}
+
+/// The arguments of `leveret perf`, which are not clap's to judge: PerfTest's `-h` is a URI.
+#[derive(Debug, Args)]
+pub struct PerfArguments {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<OsString>,
 }
 
 /// The arguments of `leveret check`.
@@ -198,6 +213,18 @@ mod tests {
             assert_eq!(flags.data_dir.as_deref(), Some(Path::new("d")));
         }
         assert_eq!(flags(&["leveret"]).config_file, None);
+    }
+
+    #[test]
+    fn the_load_tester_gets_its_arguments_as_they_are() {
+        for given in [&["-h", "amqp://x", "-x1"][..], &["--help"], &["w1", "--", "-V"], &[]] {
+            let mut arguments = vec!["leveret", "perf"];
+            arguments.extend(given);
+            match parse(&arguments).unwrap() {
+                Invocation::Perf(passed) => assert_eq!(passed, given),
+                other => panic!("{arguments:?} is {other:?}"),
+            }
+        }
     }
 
     #[test]

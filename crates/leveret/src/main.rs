@@ -36,6 +36,7 @@ fn main() -> ExitCode {
                 Err(error) => failed(&explained(&error), cli::EXIT_FAILURE),
             };
         }
+        Ok(cli::Invocation::Perf(arguments)) => return perf::run(arguments),
         // Prints help and version too; exits with 0 for those and 2 for bad usage.
         Err(error) => error.exit(),
     };

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 #[inline]
 pub fn nanos() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec * 1_000_000_000 + i64::from(now.tv_nsec)
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 /// Milliseconds since 1970, for machines that share no monotonic clock.

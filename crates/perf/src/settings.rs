@@ -35,6 +35,8 @@ pub struct Settings {
     /// `--verify`: messages that are missing, doubled or out of order make the run fail; consumers
     /// go on until all that was sent has come.
     pub verify: bool,
+    /// At the end the named queues are deleted, and the exchange if nothing else is bound to it.
+    pub clean_up: bool,
     /// `--threads`: how many threads carry the connections; 0 for as many as there are cores.
     pub threads: usize,
 }
@@ -301,6 +303,7 @@ impl Default for Settings {
             output: Output::default(),
             use_millis: false,
             verify: false,
+            clean_up: false,
             threads: 0,
         }
     }

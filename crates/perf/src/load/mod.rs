@@ -28,11 +28,14 @@ use crate::result::{Broker, Interval, Run};
 use crate::settings::{ExitWhen, Settings};
 use crate::sync::lock;
 use crate::{Error, clock};
-use checks::Ledger;
+pub use checks::{Attribution, Checker, Ledger, Sent};
 use control::{Report, Side, Stage, Steering};
-use meter::Meter;
+pub use mark::Mark;
+pub use meter::Meter;
 use plan::Plan;
-use sampler::{Sampler, Summed};
+pub use sampler::Sampler;
+use sampler::Summed;
+pub use topology::product_and_version;
 
 /// Who looks on: what people see while a load runs.
 pub trait Watch {
@@ -106,8 +109,9 @@ async fn drive(
     conclude_figures(run, &sampler, summed, options.steady, watch);
     let all_came = load.stop(settings.verify && failed.is_none(), watch).await;
     run.checks = load.conclude_checks(all_came);
-    // Keeps exclusive queues and whatever else hangs on it.
-    drop(first);
+    if settings.clean_up {
+        topology::clean_up(first, &settings.topology).await;
+    }
     failed.map_or(Ok(()), Err)
 }
 

@@ -230,12 +230,16 @@ fn totals(counts: &Counts, seconds: f64) -> Totals {
     }
 }
 
+/// CPU time is counted in ticks of 10 ms: below this it says nothing of a message.
+const COUNTABLE: f64 = 0.1;
+
 fn per_message(totals: &mut Totals) {
     let messages = match totals.received {
         0 => totals.sent,
         received => received,
     };
-    let cpu = totals.broker_cpu_seconds.filter(|_| messages > 0);
+    let enough = |cpu: &f64| *cpu >= COUNTABLE && messages > 0;
+    let cpu = totals.broker_cpu_seconds.filter(enough);
     totals.broker_cpu_us_per_message = cpu.map(|cpu| cpu * 1e6 / messages as f64);
 }
 

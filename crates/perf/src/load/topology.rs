@@ -3,7 +3,7 @@
 use client::{Connection, ExchangeOptions, FieldTable, QueueOptions};
 
 use crate::Error;
-use crate::settings::Topology;
+use crate::settings::{Queues, Topology};
 
 /// Declares the exchange, unless it is one that every broker has.
 pub async fn declare_exchange(
@@ -71,6 +71,31 @@ pub async fn declare_queue(
             .await?;
     }
     Ok(queue)
+}
+
+/// Deletes named queues, and the exchange if nothing else is bound to it. What cannot be deleted stays.
+pub async fn clean_up(mut connection: Connection, topology: &Topology) {
+    let names = match &topology.queues {
+        Queues::ServerNamed => &[][..],
+        Queues::Shared(names) | Queues::InTurn(names) => names,
+    };
+    let exchange = &topology.exchange;
+    let result = async {
+        for name in names {
+            let channel = connection.open_channel().await?;
+            match connection.delete_queue(channel, name).await {
+                Ok(_) => connection.close_channel(channel).await?,
+                Err(client::Error::ChannelClosed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if !exchange.is_empty() && !exchange.starts_with("amq.") && !topology.predeclared {
+            let channel = connection.open_channel().await?;
+            connection.delete_exchange(channel, exchange, true).await?;
+        }
+        connection.close().await
+    };
+    let _ = result.await;
 }
 
 fn missing(error: &client::Error) -> bool {

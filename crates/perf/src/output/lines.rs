@@ -167,7 +167,7 @@ fn checks(checks: &Checks) -> String {
     }
     if checks.unchecked > 0 {
         line.push_str(&format!(
-            "; {} unchecked (they name no producer: use a size of 16 or more)",
+            "; {} unchecked (they name no producer: a size below 16, or another program's)",
             thousands(checks.unchecked as f64)
         ));
     }

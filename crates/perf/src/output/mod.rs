@@ -6,15 +6,17 @@ mod csv;
 mod format;
 mod lines;
 mod live;
+mod prometheus;
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::command::Load;
 use crate::load::Watch;
 use crate::result::{Interval, Run};
 use crate::settings::{Format, Settings};
 use crate::{Error, load};
 
-pub use format::{rate, short_time};
+pub use format::{short_time, thousands};
 
 /// Which figures apply to a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +67,9 @@ impl Output {
     /// As the settings say.
     ///
     /// # Errors
-    /// The CSV file cannot be written.
-    pub fn new(settings: &Settings) -> Result<Output, Error> {
+    /// The CSV file cannot be written, or nothing can be served to Prometheus.
+    pub fn new(asked: &Load) -> Result<Output, Error> {
+        let settings = &asked.settings;
         let shown = Shown::of(settings);
         let output = &settings.output;
         let mut shows: Vec<Box<dyn Show>> = Vec::new();
@@ -81,6 +84,10 @@ impl Output {
         }
         if let Some(path) = &output.csv {
             shows.push(Box::new(csv::Csv::create(path, settings.id.clone(), shown)?));
+        }
+        if let Some(names) = &asked.keep.prometheus {
+            let exporter = prometheus::Exporter::start(names, &asked.keep.exposed)?;
+            shows.push(Box::new(exporter));
         }
         Ok(Output {
             shows,

@@ -186,7 +186,8 @@ impl Ledger {
                 .on_queue
                 .iter()
                 .map(|((queue, producer), seen)| {
-                    let name = &state.queues[*queue as usize];
+                    let name = state.queues.get(*queue as usize);
+                    let name = name.map_or("", String::as_str);
                     self.gaps(name, *producer, missing(*producer, seen))
                 })
                 .collect(),

@@ -26,6 +26,8 @@ use channel::{Channel, Message};
 
 /// A connection whose channels hold more messages than this reads no more.
 const LONG_LINE: usize = 4_096;
+/// How often it does read a little, in nanoseconds.
+const LONG_LINE_READS: i64 = 1_000_000_000;
 /// A consumer that has had no message for so long is idle.
 const IDLE: i64 = 1_000_000_000;
 /// Consumers are not looked at for idleness before that.
@@ -75,6 +77,7 @@ struct Consumer {
     settings: Arc<Settings>,
     verbose: Verbose,
     started: i64,
+    last_read: i64,
 }
 
 impl Consumer {
@@ -119,6 +122,7 @@ impl Consumer {
             settings: settings.clone(),
             verbose: Verbose::new(settings),
             started: 0,
+            last_read: 0,
         })
     }
 
@@ -277,15 +281,22 @@ impl Consumer {
             moment = Some(moment.map_or(look, |moment| moment.min(look)));
         }
         let held: usize = self.channels.iter().map(Channel::line_length).sum();
+        let now = clock::nanos();
+        // A little must be read all the same: otherwise broker and client take each other for dead.
+        let reads = held <= LONG_LINE || now - self.last_read > LONG_LINE_READS;
+        if reads {
+            self.last_read = now;
+        } else {
+            let look = self.last_read + LONG_LINE_READS;
+            moment = Some(moment.map_or(look, |moment| moment.min(look)));
+            // The acknowledgements must leave.
+            self.connection.try_flush();
+        }
         let Consumer {
             connection, timer, ..
         } = self;
-        if held > LONG_LINE {
-            // The acknowledgements must leave all the same.
-            connection.try_flush();
-        }
         tokio::select! {
-            ready = connection.ready(), if held <= LONG_LINE => Ok(ready?),
+            ready = connection.ready(), if reads => Ok(ready?),
             () = control.wait_for(Stage::StopConsumers) => Ok(()),
             waited = timer.until(moment.unwrap_or(0)), if moment.is_some() => waited,
         }

@@ -1,1 +1,0 @@
-fn main() { perf::try_out(std::env::args().skip(1).collect()) }

@@ -1,0 +1,2 @@
+#[derive(Debug, clap::Args)]
+pub struct Arguments { files: Vec<String> }
