@@ -36,6 +36,8 @@ pub enum Kind {
     Start,
     /// Memory per idle connection.
     Connections,
+    /// CPU time of the load tester.
+    Generator,
 }
 
 /// Streams of messages, each through its own queue.

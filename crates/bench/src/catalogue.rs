@@ -40,6 +40,11 @@ pub fn all() -> Vec<Case> {
             "idle connections with one open channel each",
             Kind::Connections,
         ),
+        case(
+            "generator",
+            "what `leveret perf` itself costs, 16 bytes, transient",
+            Kind::Generator,
+        ),
     ]);
     cases
 }

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 use args::{Action, Args};
 use case::{Case, Earlier, Kind, Outcome, Row, Stream};
-use cases::{backlog, confirm, connections, latency, ping_pong, stream, tx, w1};
+use cases::{backlog, confirm, connections, generator, latency, ping_pong, stream, tx, w1};
 use catalogue::W3;
 use error::Error;
 use load::season::{Seasoned, season};
@@ -126,6 +126,7 @@ fn measure_case(
         Kind::Latency => readings(args, || latency::round(args, target)),
         Kind::Transactions => readings(args, || tx::round(args, target)),
         Kind::W1 => readings(args, || w1::round(args, target)),
+        Kind::Generator => readings(args, || generator::round(args, target)),
         Kind::Backlog => backlog::measure(args, target),
         Kind::Start => Ok(Row::Start(target.start_figures()?).into()),
         Kind::Connections => Ok(Row::Connections(connections::measure(args, target)?).into()),

@@ -150,7 +150,8 @@ impl Target {
     }
 }
 
-fn binary() -> Result<PathBuf, Error> {
+/// The built `leveret`.
+pub fn binary() -> Result<PathBuf, Error> {
     let path = match env::var_os("LEVERET_BIN") {
         Some(path) => PathBuf::from(path),
         None => beside_this_program().join("leveret"),

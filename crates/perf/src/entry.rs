@@ -265,7 +265,7 @@ fn run_scenario(scenario: &Scenario, common: &Common, command: Vec<String>) -> R
 
 fn keep_scenario(document: &Document, common: &Common) -> Result<(), Error> {
     if let Some(path) = &common.csv {
-        let text = report::csv(&[(path.display().to_string(), document.clone())]);
+        let text = report::intervals(&[(path.display().to_string(), document.clone())]);
         std::fs::write(path, text).map_err(|source| Error::file(path, source))?;
     }
     let Common {

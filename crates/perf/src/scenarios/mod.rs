@@ -38,7 +38,7 @@ pub struct Case {
     pub name: String,
     /// What it was asked to do.
     pub parameters: BTreeMap<String, Value>,
-    /// What others got, by who and what.
+    /// What others got: who, and the figure's name, as in `RabbitMQ 3.3.5, received rate`.
     pub published: BTreeMap<String, f64>,
     work: Work,
 }

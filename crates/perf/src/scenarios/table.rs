@@ -133,7 +133,9 @@ pub fn table(runs: &[Run], columns: &[Column]) -> String {
     }
     for name in &published {
         head[0].push(if *name == published[0] { "published".into() } else { String::new() });
-        head[1].push(name.clone());
+        // The figure is the one that the table is about.
+        let who = name.rsplit_once(", ").map_or(name.as_str(), |(who, _)| who);
+        head[1].push(who.to_owned());
     }
     let rows = names.iter().map(|name| {
         let of_case: Vec<&Run> = runs.iter().filter(|run| run.name == *name).collect();
@@ -223,7 +225,7 @@ mod tests {
                 received_rate: rate,
                 ..Totals::default()
             },
-            published: [("3.3.5".to_owned(), 8_900.0)].into(),
+            published: [("3.3.5, received rate".to_owned(), 8_900.0)].into(),
             ..Run::default()
         }
     }

@@ -115,7 +115,7 @@ fn case(arguments: &Arguments, size: u64, persistent: bool) -> Case {
         .with("persistent", persistent);
     let table: &[(u64, f64)] = if persistent { &PUBLISHED } else { &PUBLISHED_TRANSIENT };
     match table.iter().find(|(known, _)| *known == size) {
-        Some((_, rate)) => case.published("2008, sent/s", *rate),
+        Some((_, rate)) => case.published("RabbitMQ 1.4, sent rate", *rate),
         None => case,
     }
 }

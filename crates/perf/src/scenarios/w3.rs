@@ -48,7 +48,7 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
         let index = *count as usize - 1;
         for (release, rates) in [("3.3.5", &RABBITMQ_3_3_5[..]), ("3.6.1", &RABBITMQ_3_6_1)] {
             if let Some(rate) = rates.get(index) {
-                case = case.published(&format!("RabbitMQ {release}"), *rate);
+                case = case.published(&format!("RabbitMQ {release}, received rate"), *rate);
             }
         }
         case

@@ -70,7 +70,7 @@ pub fn scenario(arguments: &Arguments) -> Result<Scenario, Error> {
             .with("time", arguments.time.as_secs_f64());
         let (producers, rate) = RABBITMQ_3_3_5_PEAK;
         match *count == producers && arguments.shards == 4 {
-            true => case.published("RabbitMQ 3.3.5", rate),
+            true => case.published("RabbitMQ 3.3.5, received rate", rate),
             false => case,
         }
     });
