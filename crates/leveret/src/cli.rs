@@ -99,7 +99,11 @@ enum Command {
 /// The arguments of `leveret perf`, which are not clap's to judge: PerfTest's `-h` is a URI.
 #[derive(Debug, Args)]
 pub struct PerfArguments {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
     arguments: Vec<OsString>,
 }
 
@@ -217,7 +221,12 @@ mod tests {
 
     #[test]
     fn the_load_tester_gets_its_arguments_as_they_are() {
-        for given in [&["-h", "amqp://x", "-x1"][..], &["--help"], &["w1", "--", "-V"], &[]] {
+        for given in [
+            &["-h", "amqp://x", "-x1"][..],
+            &["--help"],
+            &["w1", "--", "-V"],
+            &[],
+        ] {
             let mut arguments = vec!["leveret", "perf"];
             arguments.extend(given);
             match parse(&arguments).unwrap() {

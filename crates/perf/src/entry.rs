@@ -10,7 +10,7 @@ use clap::Parser;
 use crate::command::{self, Invocation, Keep, Load};
 use crate::output::{Output, Silent};
 use crate::result::{Document, Run};
-use crate::scenarios::{self, Column, Common, Scenario};
+use crate::scenarios::{self, Common, Keeping, Scenario};
 use crate::{Error, changes, compare, load, report};
 
 /// Something could not be done, or a run failed.
@@ -20,7 +20,7 @@ const USAGE: u8 = 2;
 /// With `--verify`, or in a scenario: messages were missing, doubled or out of order.
 const NOT_IN_ORDER: u8 = 3;
 
-/// Commands besides a plain load.
+/// A command besides a plain load. `-h` is the broker's URI here, too.
 #[derive(Debug, Parser)]
 #[command(
     name = "leveret perf",
@@ -28,6 +28,16 @@ const NOT_IN_ORDER: u8 = 3;
     disable_help_flag = true,
     disable_help_subcommand = true
 )]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    /// Show this text.
+    #[arg(short = '?', long, global = true, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// Commands besides a plain load.
+#[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Transactional publishing, then a consumer that acknowledges one by one (2008)
     W1(scenarios::w1::Arguments),
@@ -39,8 +49,8 @@ enum Command {
     W3Sharded(scenarios::w3_sharded::Arguments),
     /// A flood of orders: time from producer to consumer (2009)
     W4(scenarios::w4::Arguments),
-    /// SQS: messages sent per second, in several regions at once (2010)
-    W5(scenarios::w5::Arguments),
+    /// SQS: messages sent per second into queues of several regions (2010)
+    W5(W5),
     /// The standard set
     Suite(scenarios::suite::Arguments),
     /// Results as a page, or as text or CSV
@@ -51,8 +61,26 @@ enum Command {
     Changes(changes::Arguments),
 }
 
+/// W5 has endpoints instead of a broker.
+#[derive(Debug, clap::Args)]
+struct W5 {
+    #[command(flatten)]
+    load: scenarios::w5::Arguments,
+    #[command(flatten)]
+    keeping: Keeping,
+}
+
 const COMMANDS: [&str; 10] = [
-    "w1", "w2", "w3", "w3-sharded", "w4", "w5", "suite", "report", "compare", "changes",
+    "w1",
+    "w2",
+    "w3",
+    "w3-sharded",
+    "w4",
+    "w5",
+    "suite",
+    "report",
+    "compare",
+    "changes",
 ];
 
 /// Runs what the arguments after `leveret perf` ask for.
@@ -98,9 +126,24 @@ fn run_options(arguments: &[String]) -> Result<u8, Error> {
 /// The command line as results keep it.
 fn command_line(arguments: &[String]) -> Vec<String> {
     let program = ["leveret", "perf"].map(str::to_owned);
-    let arguments = command::without_passwords(arguments);
+    let mut arguments = command::without_passwords(arguments);
+    for at in 0..arguments.len() {
+        let secret = SECRETS
+            .iter()
+            .find(|secret| arguments[at].starts_with(**secret));
+        match secret {
+            Some(secret) if arguments[at].len() > secret.len() => {
+                arguments[at] = format!("{secret}=***");
+            }
+            Some(_) if at + 1 < arguments.len() => arguments[at + 1] = "***".into(),
+            _ => {}
+        }
+    }
     program.into_iter().chain(arguments).collect()
 }
+
+/// Options whose values results do not keep.
+const SECRETS: [&str; 2] = ["--secret-access-key", "--session-token"];
 
 fn run_load(asked: Load, command: Vec<String>) -> Result<u8, Error> {
     let keep = &asked.keep;
@@ -159,16 +202,8 @@ fn alternate(
             }
         }
     }
-    let columns = [
-        Column::Received,
-        Column::Sent,
-        Column::Median,
-        Column::P99,
-        Column::ConfirmMedian,
-        Column::ConfirmP99,
-        Column::Cpu,
-    ];
-    let _ = writeln!(out, "\n{}", scenarios::table(&document.runs, &columns));
+    let named = [(String::new(), document.clone())];
+    let _ = writeln!(out, "\n{}", compare::table(&named));
     Ok(())
 }
 
@@ -179,7 +214,12 @@ fn keep_results(document: &Document, keep: &Keep) -> Result<(), Error> {
         history,
         ..
     } = keep;
-    write_results(document, json.as_deref(), html.as_deref(), history.as_deref())
+    write_results(
+        document,
+        json.as_deref(),
+        html.as_deref(),
+        history.as_deref(),
+    )
 }
 
 fn write_results(
@@ -210,9 +250,16 @@ fn status(document: &Document, verify: bool) -> u8 {
         return FAILED;
     }
     let bad = |run: &Run| run.checks.as_ref().is_some_and(|checks| !checks.passed());
-    let unchecked = |run: &Run| run.checks.as_ref().is_some_and(|checks| checks.unchecked > 0);
+    let unchecked = |run: &Run| {
+        run.checks
+            .as_ref()
+            .is_some_and(|checks| checks.unchecked > 0)
+    };
     if verify && document.runs.iter().any(bad) {
-        let _ = writeln!(io::stderr(), "leveret perf: messages are missing, doubled or out of order");
+        let _ = writeln!(
+            io::stderr(),
+            "leveret perf: messages are missing, doubled or out of order"
+        );
         return NOT_IN_ORDER;
     }
     if verify && document.runs.iter().any(unchecked) {
@@ -228,8 +275,9 @@ fn status(document: &Document, verify: bool) -> u8 {
 
 fn run_command(arguments: &[String]) -> Result<u8, Error> {
     let program = std::iter::once("leveret perf".to_owned());
-    let command = match Command::try_parse_from(program.chain(arguments.iter().cloned())) {
-        Ok(command) => command,
+    let arguments_as_given = program.chain(arguments.iter().cloned());
+    let command = match CommandLine::try_parse_from(arguments_as_given) {
+        Ok(line) => line.command,
         Err(error) => {
             // Help goes to standard output, and is no error.
             let _ = error.print();
@@ -247,7 +295,7 @@ fn run_command(arguments: &[String]) -> Result<u8, Error> {
             run_scenario(&scenario, &asked.common, line)
         }
         Command::W4(asked) => run_scenario(&scenarios::w4::scenario(&asked), &asked.common, line),
-        Command::W5(_) => Ok(0),
+        Command::W5(asked) => run_w5(&asked, line),
         Command::Suite(asked) => {
             run_scenario(&scenarios::suite::scenario(&asked), &asked.common, line)
         }
@@ -259,20 +307,80 @@ fn run_command(arguments: &[String]) -> Result<u8, Error> {
 
 fn run_scenario(scenario: &Scenario, common: &Common, command: Vec<String>) -> Result<u8, Error> {
     let document = scenarios::run(scenario, common, command, &mut io::stdout())?;
-    keep_scenario(&document, common)?;
+    keep_scenario(&document, &common.keeping)?;
     Ok(status(&document, true))
 }
 
-fn keep_scenario(document: &Document, common: &Common) -> Result<(), Error> {
-    if let Some(path) = &common.csv {
+fn run_w5(asked: &W5, command: Vec<String>) -> Result<u8, Error> {
+    let label = asked.keeping.label.clone();
+    let mut document = Document::begin(Some("w5"), label, command);
+    let out = &mut io::stdout();
+    document.runs = scenarios::w5::run_watched(&asked.load, &mut |run| {
+        let _ = writeln!(out, "{}", scenarios::line(run));
+    })?;
+    let figures = ["sent", "confirm-p50", "confirm-p99", "received", "errors"];
+    let table = scenarios::table(&document, &figures);
+    let _ = writeln!(
+        io::stdout(),
+        "\n{table}\nConfirm latencies are those of the calls. Published: jclouds and Amazon SQS in \
+         2010, on those machines of EC2."
+    );
+    keep_scenario(&document, &asked.keeping)?;
+    Ok(status(&document, true))
+}
+
+fn keep_scenario(document: &Document, keeping: &Keeping) -> Result<(), Error> {
+    if let Some(path) = &keeping.csv {
         let text = report::intervals(&[(path.display().to_string(), document.clone())]);
         std::fs::write(path, text).map_err(|source| Error::file(path, source))?;
     }
-    let Common {
+    let Keeping {
         json,
         html,
         history,
         ..
-    } = common;
-    write_results(document, json.as_deref(), html.as_deref(), history.as_deref())
+    } = keeping;
+    write_results(
+        document,
+        json.as_deref(),
+        html.as_deref(),
+        history.as_deref(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_are_sound_and_all_known() {
+        let command = CommandLine::command();
+        command.clone().debug_assert();
+        let names: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        assert_eq!(names, COMMANDS);
+    }
+
+    #[test]
+    fn results_keep_no_secret() {
+        let typed = [
+            "w5",
+            "--secret-access-key",
+            "s1",
+            "--session-token=s2",
+            "--endpoint",
+            "http://x",
+        ];
+        let kept = command_line(&typed.map(str::to_owned)).join(" ");
+        assert_eq!(
+            kept,
+            "leveret perf w5 --secret-access-key *** --session-token=*** --endpoint http://x"
+        );
+        let kept = command_line(&["-h", "amqp://u:p4ss@h"].map(str::to_owned)).join(" ");
+        assert!(!kept.contains("p4ss"), "{kept}");
+    }
 }

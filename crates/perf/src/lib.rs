@@ -12,12 +12,14 @@ mod compare;
 mod entry;
 mod error;
 mod load;
+mod number;
 mod output;
 mod process;
 mod report;
 pub mod result;
-mod scenarios;
+pub mod scenarios;
 pub mod settings;
+pub mod sqs;
 mod sync;
 
 pub use entry::run;

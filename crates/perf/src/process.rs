@@ -78,7 +78,11 @@ fn owns(pid: u32, sockets: &[String]) -> bool {
     files
         .flatten()
         .filter_map(|file| fs::read_link(file.path()).ok())
-        .any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
+        .any(|link| {
+            sockets
+                .iter()
+                .any(|socket| link.as_os_str() == socket.as_str())
+        })
 }
 
 /// Inodes of the sockets that listen on a port, from a table as in `/proc/net/tcp`.

@@ -58,8 +58,7 @@ pub struct Topology {
     pub exchange: String,
     /// `-t`.
     pub exchange_type: String,
-    /// `-p`: what exists is used as it is; what does not is declared, but for queues that have no
-    /// name.
+    /// `-p`: exchange and queues exist; they are bound, but not declared.
     pub predeclared: bool,
     /// `-u`, `-qp`, `-qf`.
     pub queues: Queues,

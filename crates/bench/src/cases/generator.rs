@@ -32,7 +32,11 @@ pub fn round(args: &Args, target: &Target) -> Result<Vec<Reading>, Error> {
     };
     // The consumer is there before the first message and after the last.
     let consumer = side("consumer.json", &["-x", "0", "-y", "1", "-a"], seconds + 1)?;
-    let producer = side("producer.json", &["-x", "1", "-y", "0", "-k", QUEUE], seconds)?;
+    let producer = side(
+        "producer.json",
+        &["-x", "1", "-y", "0", "-k", QUEUE],
+        seconds,
+    )?;
     let sent = cost(producer, "sent")?;
     let received = cost(consumer, "received")?;
     fs::remove_dir_all(&folder).map_err(failed)?;
@@ -54,13 +58,25 @@ fn start(target: &Target, result: &Path, seconds: u64, own: &[&str]) -> Result<C
     let seconds = seconds.to_string();
     let mut command = Command::new(&path);
     command
-        .args(["perf", "-h", &uri, "-e", "amq.default", "-u", QUEUE, "-s", "16"])
+        .args([
+            "perf",
+            "-h",
+            &uri,
+            "-e",
+            "amq.default",
+            "-u",
+            QUEUE,
+            "-s",
+            "16",
+        ])
         .args(["-z", &seconds, "--quiet", "--json"])
         .arg(result)
         .args(own)
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    command.spawn().map_err(|source| Error::File { path, source })
+    command
+        .spawn()
+        .map_err(|source| Error::File { path, source })
 }
 
 /// Microseconds for each message of a side, once it has ended.

@@ -26,11 +26,12 @@ Examples:
       two brokers by turns, compared
 
 Commands, each of which explains itself with -?:
-  w1 ... w5    loads that people once published measurements of
-  suite        all of them
-  report       a result as HTML
-  compare      two results, or several of each side
-  changes      when results of a history became better or worse
+  w1 w2 w3 w3-sharded w4 w5
+               loads that people once published measurements of
+  suite        a standard set: throughput, queues, channels, transactions, latency, backlog
+  report       results as a page
+  compare      results side by side, with ratios
+  changes      when did it change: in a history of results, or within a run
 ";
 
 const ENDING: &str = "\

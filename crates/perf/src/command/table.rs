@@ -121,7 +121,7 @@ pub static OPTIONS: &[(Group, &[Spec])] = &[
         number("rkcs", "routing-key-cache-size", "N").default("0")
             .help("with -K: make so many keys beforehand and use them in turn"),
         flag("sb", "skip-binding-queues", "do not bind queues to the exchange"),
-        flag("p", "predeclared", "use what exists as it is, and declare only the rest"),
+        flag("p", "predeclared", "declare no exchange and no queue: they exist, or it is an error"),
         text("ad", "auto-delete", "true|false").default("true")
             .help("whether queues go away with their last consumer"),
         flag("E", "exclusive", "queues belong to the connections that declare them"),

@@ -41,7 +41,7 @@ pub enum Report {
     /// Something that people should know, once.
     Note(String),
     /// A connection has failed.
-    Failed(Side, Error),
+    Failed(Error),
     /// A connection's task has ended.
     Ended(Side),
 }

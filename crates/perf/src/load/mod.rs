@@ -185,7 +185,9 @@ fn conclude_figures(
         let from = crate::changepoint::steady_from(&rates);
         match from.and_then(|from| Some((from, sampler.steady(from, &summed.totals)?))) {
             Some((from, part)) => {
-                let before = from.checked_sub(1).map_or(0.0, |last| run.series[last].time);
+                let before = from
+                    .checked_sub(1)
+                    .map_or(0.0, |last| run.series[last].time);
                 run.steady_from_second = Some(before);
                 summed = part;
             }
@@ -290,8 +292,12 @@ impl Load {
         for (number, mut part) in loads.into_iter().enumerate() {
             // The tasks of a thread share its meter.
             let meter = Meter::shared();
-            part.producers.iter_mut().for_each(|task| task.meter = meter.clone());
-            part.consumers.iter_mut().for_each(|task| task.meter = meter.clone());
+            part.producers
+                .iter_mut()
+                .for_each(|task| task.meter = meter.clone());
+            part.consumers
+                .iter_mut()
+                .for_each(|task| task.meter = meter.clone());
             load.meters.push(meter);
             load.threads.push(workers::start(number, part, &control)?);
         }
@@ -316,7 +322,7 @@ impl Load {
                 match report {
                     Some(Report::Ready(of)) if of == side => ready += 1,
                     Some(Report::Note(note)) => watch.note(&note),
-                    Some(Report::Failed(_, error)) => return Err(error),
+                    Some(Report::Failed(error)) => return Err(error),
                     Some(_) => {}
                     None => return Err(Error::Load("the load's threads have ended".into())),
                 }
@@ -373,7 +379,7 @@ impl Load {
                     }
                 }
                 Woken::Report(Report::Note(note)) => watch.note(&note),
-                Woken::Report(Report::Failed(_, error)) => break Some(error),
+                Woken::Report(Report::Failed(error)) => break Some(error),
                 Woken::Report(Report::Ended(side)) => self.ended(side),
                 Woken::Report(Report::Ready(_)) => {}
             }
@@ -461,7 +467,7 @@ impl Load {
                 _ = tokio::signal::ctrl_c() => return false,
                 report = self.steering.reports.recv() => match report {
                     Some(Report::Ended(side)) => self.ended(side),
-                    Some(Report::Failed(..)) | None => return false,
+                    Some(Report::Failed(_)) | None => return false,
                     Some(_) => {}
                 },
             }

@@ -29,6 +29,6 @@ impl Random {
     /// A number below `bound`, which is not 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }

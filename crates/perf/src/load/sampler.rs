@@ -138,7 +138,10 @@ impl Sampler {
             broker_rss_bytes: now.broker.map(|usage| usage.rss),
             broker_written_bytes: broker.map(|(a, b)| b.written.saturating_sub(a.written)),
         };
-        self.sum.peak_rss = self.sum.peak_rss.max(interval.broker_rss_bytes.unwrap_or(0));
+        self.sum.peak_rss = self
+            .sum
+            .peak_rss
+            .max(interval.broker_rss_bytes.unwrap_or(0));
         if self.keep {
             let consumer = Latency::of(&self.fresh.consumer);
             let confirm = Latency::of(&self.fresh.confirm);
@@ -164,7 +167,10 @@ impl Sampler {
         let since = self.sum.since;
         // A broker that has died has the figures of the last look.
         let broker = since.broker.zip(now.broker.or(self.last.broker));
-        let rss = now.broker.map_or(0, |usage| usage.rss).max(self.sum.peak_rss);
+        let rss = now
+            .broker
+            .map_or(0, |usage| usage.rss)
+            .max(self.sum.peak_rss);
         let mut totals = totals(&self.sum.counts, (now.at - since.at).as_secs_f64());
         totals.load_cpu_seconds = (now.own_cpu - since.own_cpu).as_secs_f64();
         if let Some((before, after)) = broker {
@@ -270,7 +276,10 @@ mod tests {
         assert!(sampler.tick().is_none());
         let sum = sampler.sum();
         assert_eq!((sum.totals.received, sum.totals.sent), (5, 0));
-        assert_eq!(sum.consumer_latency.map(|l| l.percentiles.min_ns), Some(2_000));
+        assert_eq!(
+            sum.consumer_latency.map(|l| l.percentiles.min_ns),
+            Some(2_000)
+        );
         assert_eq!(sampler.series().len(), 2);
     }
 

@@ -105,7 +105,9 @@ fn missing(error: &client::Error) -> bool {
 /// RabbitMQ from 4.3 on refuses queues that are neither durable nor exclusive.
 fn may_be_transient(connection: &Connection, topology: &Topology) -> bool {
     let (_, version) = product_and_version(connection);
-    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut parts = version
+        .split('.')
+        .map(|part| part.parse::<u32>().unwrap_or(0));
     let release = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     topology.exclusive || release < (4, 3)
 }

@@ -2,7 +2,7 @@
 
 use std::thread::{self, JoinHandle};
 
-use super::control::{Control, Report, Side};
+use super::control::{Control, Report};
 use super::{consumer, producer};
 use crate::Error;
 
@@ -28,7 +28,7 @@ pub fn start(number: usize, load: Load, control: &Control) -> Result<JoinHandle<
             Err(source) => {
                 let what = "cannot start a runtime";
                 let error = Error::System { what, source };
-                control.report(Report::Failed(Side::Producer, error));
+                control.report(Report::Failed(error));
             }
         }
     });
@@ -81,4 +81,3 @@ pub fn threads(asked: usize, connections: usize) -> usize {
     let wanted = if asked == 0 { cores } else { asked };
     wanted.min(connections).max(1)
 }
-

@@ -54,7 +54,9 @@ impl Show for Compact {
         if !self.headed {
             self.headed = true;
             let mut head = format!("{:<19}", "time");
-            rates.iter().for_each(|name| head.push_str(&format!("{name:>RATE_WIDTH$}")));
+            rates
+                .iter()
+                .for_each(|name| head.push_str(&format!("{name:>RATE_WIDTH$}")));
             latencies
                 .iter()
                 .for_each(|name| head.push_str(&format!("{name:>LATENCY_WIDTH$}")));
@@ -69,7 +71,10 @@ impl Show for Compact {
                 "nacked" => interval.nacked_rate,
                 _ => interval.received_rate,
             };
-            line.push_str(&format!("{:>RATE_WIDTH$}", format!("{} msg/s", rate(value))));
+            line.push_str(&format!(
+                "{:>RATE_WIDTH$}",
+                format!("{} msg/s", rate(value))
+            ));
         }
         for name in latencies {
             let of = match name {

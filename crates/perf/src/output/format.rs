@@ -1,4 +1,4 @@
-//! Numbers as PerfTest writes them, and as people read them.
+//! Numbers as PerfTest writes them.
 
 use crate::result::Percentiles;
 
@@ -8,7 +8,7 @@ pub const LATENCY_HEADER: &str = "min/median/75th/95th/99th/max";
 /// Messages per second: whole from ten on, with a decimal or two below.
 pub fn rate(rate: f64) -> String {
     match rate {
-        rate if rate == 0.0 => "0".into(),
+        0.0 => "0".into(),
         rate if rate < 1.0 => format!("{rate:.2}"),
         rate if rate < 10.0 => format!("{rate:.1}"),
         rate => format!("{}", rate as u64),
@@ -41,37 +41,6 @@ pub fn unit(millis: bool) -> &'static str {
     if millis { "ms" } else { "µs" }
 }
 
-/// A latency with the unit that suits it: `87 µs`, `1.25 ms`, `2.5 s`.
-pub fn short_time(nanos: u64) -> String {
-    let (value, unit) = match nanos {
-        ..1_000_000 => (nanos as f64 / 1e3, "µs"),
-        ..1_000_000_000 => (nanos as f64 / 1e6, "ms"),
-        _ => (nanos as f64 / 1e9, "s"),
-    };
-    match value {
-        value if value < 10.0 => format!("{value:.2} {unit}"),
-        value if value < 100.0 => format!("{value:.1} {unit}"),
-        value => format!("{value:.0} {unit}"),
-    }
-}
-
-/// A whole number with its thousands apart.
-pub fn thousands(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let (sign, digits) = match digits.strip_prefix('-') {
-        Some(digits) => ("-", digits.to_owned()),
-        None => ("", digits),
-    };
-    let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    format!("{sign}{text}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,13 +62,5 @@ mod tests {
         assert_eq!(latency(Some(&percentiles), false), "1/2000/0/0/0/3000 µs");
         assert_eq!(latency(Some(&percentiles), true), "0/2/0/0/0/3 ms");
         assert_eq!(latency(None, true), "0/0/0/0/0/0 ms");
-    }
-
-    #[test]
-    fn people_read_short_numbers() {
-        let times = [870, 87_300, 1_254_000, 250_000_000, 2_500_000_000].map(short_time);
-        assert_eq!(times, ["0.87 µs", "87.3 µs", "1.25 ms", "250 ms", "2.50 s"]);
-        let numbers = [0.0, 999.4, 1_000.0, 1_234_567.0, -4_200.0].map(thousands);
-        assert_eq!(numbers, ["0", "999", "1,000", "1,234,567", "-4,200"]);
     }
 }

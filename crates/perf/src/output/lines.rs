@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::format::{LATENCY_HEADER, latency, rate, short_time, thousands};
+use super::format::{LATENCY_HEADER, latency, rate};
 use super::{Show, Shown};
+use crate::number::{count, duration, grouped};
 use crate::result::{Checks, Interval, Percentiles, Run};
 
 pub struct Lines {
@@ -67,13 +68,20 @@ fn line(id: &str, shown: Shown, interval: &Interval) -> String {
 /// The lines at the end: PerfTest's, then what it does not have.
 pub fn summary(id: Option<&str>, shown: Shown, run: &Run) -> Vec<String> {
     let begin = id.map_or(String::new(), |id| format!("id: {id}, "));
-    let percentiles = |latency: &Option<crate::result::Latency>| latency.as_ref().map(|l| l.percentiles);
+    let percentiles =
+        |latency: &Option<crate::result::Latency>| latency.as_ref().map(|l| l.percentiles);
     let consumer = percentiles(&run.consumer_latency);
     let confirm = percentiles(&run.confirm_latency);
     let mut lines = vec![
         stop_line(run),
-        format!("{begin}sending rate avg: {} msg/s", rate(run.totals.sent_rate)),
-        format!("{begin}receiving rate avg: {} msg/s", rate(run.totals.received_rate)),
+        format!(
+            "{begin}sending rate avg: {} msg/s",
+            rate(run.totals.sent_rate)
+        ),
+        format!(
+            "{begin}receiving rate avg: {} msg/s",
+            rate(run.totals.received_rate)
+        ),
     ];
     if shown.received {
         let text = latency(consumer.as_ref(), shown.millis);
@@ -108,20 +116,22 @@ fn beyond_perftest(
 ) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(from) = run.steady_from_second {
-        lines.push(format!("  steady state: from second {from:.1}; the figures are about it"));
+        lines.push(format!(
+            "  steady state: from second {from:.1}; the figures are about it"
+        ));
     }
     for (name, latency) in [("consumer", consumer), ("confirm", confirm)] {
         if let Some(l) = latency {
             lines.push(format!(
                 "  {name} latency: median {}, p90 {}, p99 {}, p99.9 {}, max {}; mean {}, standard \
                  deviation {}",
-                short_time(l.p50_ns),
-                short_time(l.p90_ns),
-                short_time(l.p99_ns),
-                short_time(l.p999_ns),
-                short_time(l.max_ns),
-                short_time(l.mean_ns),
-                short_time(l.stdev_ns)
+                duration(l.p50_ns as f64),
+                duration(l.p90_ns as f64),
+                duration(l.p99_ns as f64),
+                duration(l.p999_ns as f64),
+                duration(l.max_ns as f64),
+                duration(l.mean_ns as f64),
+                duration(l.stdev_ns as f64)
             ));
         }
     }
@@ -146,7 +156,7 @@ fn cpu(run: &Run) -> Option<String> {
         line = format!("  broker: {cpu:.2} µs of CPU a message, {} MiB", rss >> 20);
         if let Some(written) = totals.broker_written_bytes.filter(|bytes| *bytes > 0) {
             let each = written as f64 / totals.received.max(totals.sent) as f64;
-            line.push_str(&format!(", {} bytes written a message", thousands(each)));
+            line.push_str(&format!(", {} bytes written a message", grouped(each)));
         }
         line.push_str(&format!("; load tester: {own:.2} µs"));
     }
@@ -154,10 +164,14 @@ fn cpu(run: &Run) -> Option<String> {
 }
 
 fn checks(checks: &Checks) -> String {
-    let verdict = if checks.passed() { "in order" } else { "NOT IN ORDER" };
+    let verdict = if checks.passed() {
+        "in order"
+    } else {
+        "NOT IN ORDER"
+    };
     let mut line = format!(
         "  order: {verdict}; {} checked, gaps {}, duplicates {}, reordered {}",
-        thousands(checks.checked as f64),
+        count(checks.checked),
         checks.gaps,
         checks.duplicates,
         checks.reordered
@@ -168,7 +182,7 @@ fn checks(checks: &Checks) -> String {
     if checks.unchecked > 0 {
         line.push_str(&format!(
             "; {} unchecked (they name no producer: a size below 16, or another program's)",
-            thousands(checks.unchecked as f64)
+            count(checks.unchecked)
         ));
     }
     line
@@ -182,7 +196,9 @@ fn faults(checks: &Checks) -> Vec<String> {
         .iter()
         .take(SHOWN)
         .map(|part| {
-            let consumer = part.consumer.map_or(String::new(), |c| format!("consumer #{c}, "));
+            let consumer = part
+                .consumer
+                .map_or(String::new(), |c| format!("consumer #{c}, "));
             format!(
                 "    queue '{}', {consumer}producer #{}: gaps {}, duplicates {}, reordered {}",
                 part.queue, part.producer, part.gaps, part.duplicates, part.reordered

@@ -11,9 +11,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::format::{short_time, thousands};
 use super::lines::summary;
 use super::{Show, Shown};
+use crate::number::{count, duration, grouped};
 use crate::result::{Interval, Percentiles, Run};
 use crate::settings::Settings;
 
@@ -50,8 +50,11 @@ impl Live {
             id: settings.id.clone(),
             shown,
             time: settings.limits.time,
-            messages: all(consumers.limit, consumers.count, consumers.channels)
-                .or(all(producers.limit, producers.count, producers.channels)),
+            messages: all(consumers.limit, consumers.count, consumers.channels).or(all(
+                producers.limit,
+                producers.count,
+                producers.channels,
+            )),
             sent: Vec::new(),
             received: Vec::new(),
             p99: Vec::new(),
@@ -69,14 +72,14 @@ impl Live {
         }
         if self.shown.sent && self.shown.confirmed {
             let nacked = match interval.nacked_rate {
-                rate if rate > 0.0 => format!("   nacked {} msg/s", thousands(rate)),
+                rate if rate > 0.0 => format!("   nacked {} msg/s", grouped(rate)),
                 _ => String::new(),
             };
-            let rate = thousands(interval.confirmed_rate);
+            let rate = grouped(interval.confirmed_rate);
             lines.push(format!("confirmed {rate:>11} msg/s{nacked}"));
         }
         if self.shown.returned {
-            let rate = thousands(interval.returned_rate);
+            let rate = grouped(interval.returned_rate);
             lines.push(format!("returned  {rate:>11} msg/s"));
         }
         if self.shown.received {
@@ -106,7 +109,11 @@ impl Live {
         let (share, text) = match (self.messages, self.time) {
             (Some(messages), _) => (
                 self.done / messages as f64,
-                format!("{} of {} messages", thousands(self.done), thousands(messages as f64)),
+                format!(
+                    "{} of {} messages",
+                    count(self.done as u64),
+                    count(messages)
+                ),
             ),
             (None, Some(time)) => (
                 interval.time / time.as_secs_f64(),
@@ -115,7 +122,11 @@ impl Live {
             (None, None) => return None,
         };
         let full = (share.clamp(0.0, 1.0) * BAR as f64) as usize;
-        Some(format!("{}{} {text}", "█".repeat(full), "░".repeat(BAR - full)))
+        Some(format!(
+            "{}{} {text}",
+            "█".repeat(full),
+            "░".repeat(BAR - full)
+        ))
     }
 
     /// Puts the cursor back to where the display began, and clears from there.
@@ -180,15 +191,19 @@ impl Show for Live {
 }
 
 fn flow(name: &str, rate: f64, series: &[f64]) -> String {
-    format!("{name:<9} {:>11} msg/s   {}", thousands(rate), sparkline(series))
+    format!(
+        "{name:<9} {:>11} msg/s   {}",
+        grouped(rate),
+        sparkline(series)
+    )
 }
 
 fn times(name: &str, latency: &Percentiles, series: &[f64]) -> String {
     format!(
         "{name:<9} median {}   p99 {}   max {}   {} p99",
-        short_time(latency.p50_ns),
-        short_time(latency.p99_ns),
-        short_time(latency.max_ns),
+        duration(latency.p50_ns as f64),
+        duration(latency.p99_ns as f64),
+        duration(latency.max_ns as f64),
         sparkline(series)
     )
 }
@@ -223,7 +238,10 @@ mod tests {
             ..Interval::default()
         };
         let bar = live.progress(&interval).expect("a known end");
-        assert!(bar.ends_with("░ 15 of 30 s") && bar.starts_with('█'), "{bar}");
+        assert!(
+            bar.ends_with("░ 15 of 30 s") && bar.starts_with('█'),
+            "{bar}"
+        );
         settings.consumers.limit = Some(1_000);
         let mut live = Live::new(&settings, Shown::of(&settings));
         live.done = 250.0;

@@ -16,8 +16,6 @@ use crate::result::{Interval, Run};
 use crate::settings::{Format, Settings};
 use crate::{Error, load};
 
-pub use format::{short_time, thousands};
-
 /// Which figures apply to a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
@@ -83,7 +81,11 @@ impl Output {
             });
         }
         if let Some(path) = &output.csv {
-            shows.push(Box::new(csv::Csv::create(path, settings.id.clone(), shown)?));
+            shows.push(Box::new(csv::Csv::create(
+                path,
+                settings.id.clone(),
+                shown,
+            )?));
         }
         if let Some(names) = &asked.keep.prometheus {
             let exporter = prometheus::Exporter::start(names, &asked.keep.exposed)?;

@@ -118,11 +118,16 @@ fn summary(names: &Prometheus, name: &str, latency: &Percentiles) -> String {
 }
 
 fn labels(tags: &[(String, String)], quantile: Option<&str>) -> String {
-    let tags = tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let tags = tags
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
     let all: Vec<String> = tags
         .chain(quantile.map(|quantile| ("quantile", quantile)))
         .map(|(name, value)| {
-            let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            let value = value
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('\n', "\\n");
             format!("{name}=\"{value}\"")
         })
         .collect();
@@ -204,7 +209,10 @@ mod tests {
             "perftest_expected_published{zone=\"a\\\"b\"} 50",
             "perftest_latency_seconds{zone=\"a\\\"b\",quantile=\"0.5\"} 0.002",
         ] {
-            assert!(answer.lines().any(|given| given == line), "{line}\n{answer}");
+            assert!(
+                answer.lines().any(|given| given == line),
+                "{line}\n{answer}"
+            );
         }
         assert!(get("/").starts_with("HTTP/1.1 404"));
     }

@@ -3,9 +3,9 @@
 
 use super::chart::{Axis, Chart, Line, Weight, range};
 use super::html::{Markup, element, page};
-use super::number;
 use super::table::{Cell, Table};
 use crate::changepoint::Analysis;
+use crate::number;
 
 /// Pixels of the chart of values.
 const HEIGHT: u32 = 220;

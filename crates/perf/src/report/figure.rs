@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::number;
+use crate::number;
 use crate::result::{Latency, Percentiles, Run};
 
 /// One figure of a run.
@@ -106,6 +106,10 @@ impl Figure {
             late("p99", "latency p99", |run| consumer(run, |p| p.p99_ns)),
             late("p99.9", "latency p99.9", |run| consumer(run, |p| p.p999_ns)),
             late("max", "latency max", |run| consumer(run, |p| p.max_ns)),
+            late("mean", "latency mean", |run| consumer(run, |p| p.mean_ns)),
+            late("stdev", "latency st. dev.", |run| {
+                consumer(run, |p| p.stdev_ns)
+            }),
             late("confirm-p50", "confirm p50", |run| {
                 confirm(run, |p| p.p50_ns)
             }),

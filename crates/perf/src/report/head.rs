@@ -3,8 +3,8 @@
 use super::chart::swatch;
 use super::columns::{Columns, source};
 use super::html::{Markup, element};
-use super::number;
 use super::table::key;
+use crate::number;
 use crate::result::{Document, Host};
 
 /// A title for a page that was given none.

@@ -6,10 +6,10 @@ use super::columns::{Columns, broker_name};
 use super::comparison::{Median, Row, own_figures, rows};
 use super::figure::Figure;
 use super::html::{Markup, element};
-use super::number;
 use super::outcome;
 use super::summary::{id, ratio_cell};
 use super::table::{Cell, Table};
+use crate::number;
 
 /// More loads than this are folded away, under an overview.
 const FEW: usize = 4;

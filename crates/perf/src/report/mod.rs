@@ -12,7 +12,6 @@ mod figure;
 mod head;
 mod html;
 mod loads;
-mod number;
 mod outcome;
 mod published;
 #[cfg(test)]
@@ -26,14 +25,14 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+pub(crate) use crate::number::{NONE, ratio};
 pub use changes::changes_page;
-pub(crate) use columns::Columns;
+pub(crate) use columns::{Columns, broker_name};
 pub(crate) use comparison::{own_figures, rows};
 pub(crate) use csv::{intervals, record};
 pub(crate) use figure::Figure;
 pub(crate) use outcome::text as problems;
 pub(crate) use table::{Cell, Table};
-pub(crate) use {number::NONE, number::ratio};
 
 use crate::Error;
 use crate::result::Document;

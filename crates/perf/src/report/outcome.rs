@@ -2,8 +2,8 @@
 
 use super::columns::Columns;
 use super::html::{Markup, element};
-use super::number;
 use super::table::{key, plain};
+use crate::number;
 use crate::result::{Checks, Run};
 
 /// How the rounds of one run ended.

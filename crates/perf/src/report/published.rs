@@ -4,9 +4,9 @@ use super::columns::Columns;
 use super::comparison::of_column;
 use super::figure::{Figure, Unit};
 use super::html::{Markup, element};
-use super::number;
 use super::summary::id;
 use super::table::{Cell, Table};
+use crate::number;
 
 /// A table of all published figures; nothing if there are none.
 pub fn published(columns: &Columns) -> Markup {

@@ -4,9 +4,9 @@ use super::columns::Columns;
 use super::comparison::{of_column, rows};
 use super::figure::{Figure, Verdict};
 use super::html::{Markup, element};
-use super::number;
 use super::outcome;
 use super::table::{Cell, Table};
+use crate::number;
 
 type Group = (&'static str, &'static [&'static str]);
 

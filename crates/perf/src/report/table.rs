@@ -195,11 +195,34 @@ impl Table {
             }
             line.trim_end().to_owned() + "\n"
         };
-        let mut text = line(&mut heads.into_iter());
+        let mut text = self.groups_line(&widths);
+        text.push_str(&line(&mut heads.into_iter()));
         for row in &self.rows {
             text.push_str(&line(&mut row.cells.iter().map(|cell| plain(&cell.text))));
         }
         text
+    }
+}
+
+impl Table {
+    /// The headings over groups of columns, each where its first column begins, or as soon as the
+    /// one before leaves room.
+    fn groups_line(&self, widths: &[usize]) -> String {
+        if self.groups.is_empty() {
+            return String::new();
+        }
+        let (mut line, mut column) = (String::new(), 0);
+        for (text, columns) in &self.groups {
+            let start: usize = widths[..column].iter().map(|width| width + 2).sum();
+            let gap = start.saturating_sub(width(&line));
+            if !text.is_empty() {
+                line.push_str(&" ".repeat(gap));
+                line.push_str(&plain(text));
+                line.push_str("  ");
+            }
+            column += columns;
+        }
+        line.trim_end().to_owned() + "\n"
     }
 }
 

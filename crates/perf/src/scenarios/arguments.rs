@@ -29,10 +29,7 @@ impl Target {
 }
 
 /// The process to watch: the one that is named, or one found by the port.
-pub fn find_process(
-    options: &client::Options,
-    pid: Option<u32>,
-) -> Result<Option<Process>, Error> {
+pub fn find_process(options: &client::Options, pid: Option<u32>) -> Result<Option<Process>, Error> {
     match pid {
         Some(pid) => match Process::of(pid) {
             Some(process) => Ok(Some(process)),
@@ -56,7 +53,12 @@ fn is_local(host: &str) -> bool {
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// The broker.
-    #[arg(short = 'h', long, value_name = "URI", default_value = "amqp://localhost")]
+    #[arg(
+        short = 'h',
+        long,
+        value_name = "URI",
+        default_value = "amqp://localhost"
+    )]
     uri: String,
     /// A second broker: each case runs on both in turn.
     #[arg(long, value_name = "URI")]
@@ -73,6 +75,13 @@ pub struct Common {
     /// Figures are those of the steady state, without the warm-up.
     #[arg(long)]
     steady: bool,
+    #[command(flatten)]
+    pub(crate) keeping: Keeping,
+}
+
+/// What happens to the results.
+#[derive(Debug, Clone, Args)]
+pub struct Keeping {
     /// Keep the results in this file.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -87,7 +96,7 @@ pub struct Common {
     pub history: Option<PathBuf>,
     /// What to call this state of affairs: a release, a commit.
     #[arg(long, value_name = "TEXT")]
-    label: Option<String>,
+    pub label: Option<String>,
 }
 
 impl Common {
@@ -109,11 +118,6 @@ impl Common {
     /// Only the steady state counts.
     pub fn steady(&self) -> bool {
         self.steady
-    }
-
-    /// What the user calls this.
-    pub fn label(&self) -> Option<String> {
-        self.label.clone()
     }
 }
 

@@ -20,12 +20,14 @@ use std::io::Write;
 
 use serde_json::Value;
 
-pub use arguments::{Common, Target, find_process};
-pub use table::{Column, table};
+pub use arguments::{Common, Keeping, Target, find_process};
+pub use table::table;
 
 use crate::Error;
 use crate::load;
-use crate::output::{self, Silent};
+use crate::number;
+use crate::output::Silent;
+use crate::report;
 use crate::result::{Document, Run};
 use crate::settings::Settings;
 
@@ -112,7 +114,7 @@ pub struct Scenario {
     /// What it is, in a line.
     pub about: &'static str,
     /// What its table shows.
-    pub columns: Vec<Column>,
+    pub figures: Vec<&'static str>,
     /// What its table explains.
     pub notes: Vec<String>,
     /// In order.
@@ -127,7 +129,7 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<Document, Error> {
     let targets = common.targets()?;
-    let mut document = Document::begin(Some(scenario.name), common.label(), command);
+    let mut document = Document::begin(Some(scenario.name), common.keeping.label.clone(), command);
     say(out, &format!("{}: {}", scenario.name, scenario.about));
     for round in 1..=common.rounds() {
         for case in &scenario.cases {
@@ -143,7 +145,7 @@ pub fn run(
         }
     }
     say(out, "");
-    say(out, &table(&document.runs, &scenario.columns));
+    say(out, &table(&document, &scenario.figures));
     for note in &scenario.notes {
         say(out, note);
     }
@@ -161,15 +163,15 @@ pub fn line(run: &Run) -> String {
     let mut line = format!(
         "  {:<24} {:<22} {:>9} msg/s",
         run.name,
-        broker_name(run),
-        output::thousands(totals.received_rate.max(totals.sent_rate)),
+        report::broker_name(&run.broker),
+        number::count(totals.received_rate.max(totals.sent_rate) as u64),
     );
     if let Some(latency) = &run.consumer_latency {
         let percentiles = latency.percentiles;
         line.push_str(&format!(
             "   median {}, p99 {}",
-            output::short_time(percentiles.p50_ns),
-            output::short_time(percentiles.p99_ns)
+            number::duration(percentiles.p50_ns as f64),
+            number::duration(percentiles.p99_ns as f64)
         ));
     }
     if let Some(cpu) = totals.broker_cpu_us_per_message {
@@ -183,13 +185,3 @@ pub fn line(run: &Run) -> String {
     }
     line
 }
-
-/// What a run's broker calls itself, or where it is.
-pub fn broker_name(run: &Run) -> String {
-    let broker = &run.broker;
-    match broker.product.is_empty() {
-        true => broker.address.clone(),
-        false => format!("{} {}", broker.product, broker.version),
-    }
-}
-

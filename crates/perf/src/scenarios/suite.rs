@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use crate::settings::{
-    Acks, Body, Consumers, Limits, Output, Payload, Producers, Queues, Rate, Settings,
-    Topology,
+    Acks, Body, Consumers, Limits, Output, Payload, Producers, Queues, Rate, Settings, Topology,
 };
 
 use super::arguments::seconds;
-use super::{Case, Column, Common, Scenario};
+use super::{Case, Common, Scenario};
 
 /// `leveret perf suite`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
     /// How long each case takes.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     time: Duration,
@@ -40,14 +39,7 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
     Scenario {
         name: "suite",
         about: "the standard set",
-        columns: vec![
-            Column::Received,
-            Column::Sent,
-            Column::Median,
-            Column::P99,
-            Column::ConfirmP99,
-            Column::Cpu,
-        ],
+        figures: vec!["received", "sent", "p50", "p99", "confirm-p99", "cpu"],
         notes: vec![
             "Latencies of loads without a rate are those of full queues: look at those with one."
                 .into(),

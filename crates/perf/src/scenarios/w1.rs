@@ -15,7 +15,7 @@ use crate::sync::lock;
 use crate::{Error, clock};
 
 use super::own::{self, Hand};
-use super::{Case, Column, Common, Scenario, Target};
+use super::{Case, Common, Scenario, Target};
 
 const EXCHANGE: &str = "X";
 const QUEUE: &str = "leveret-perf-w1";
@@ -29,7 +29,7 @@ const PRODUCER: u32 = 1;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
     /// Messages in each case, before the last one, which says `quit`.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     messages: u64,
@@ -75,18 +75,20 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
         .iter()
         .map(|size| case(arguments, *size, true))
         .collect();
-    let (least, most) = (arguments.transaction.iter().min(), arguments.transaction.iter().max());
-    let ends: Vec<u64> = least.into_iter().chain(most.filter(|most| Some(*most) != least)).copied().collect();
+    let (least, most) = (
+        arguments.transaction.iter().min(),
+        arguments.transaction.iter().max(),
+    );
+    let ends: Vec<u64> = least
+        .into_iter()
+        .chain(most.filter(|most| Some(*most) != least))
+        .copied()
+        .collect();
     cases.extend(ends.into_iter().map(|size| case(arguments, size, false)));
     Scenario {
         name: "w1",
         about: "transactional publishing, then a consumer that acknowledges one by one (2008)",
-        columns: vec![
-            Column::Sent,
-            Column::ConfirmMax,
-            Column::Figure("consumed/s"),
-            Column::Cpu,
-        ],
+        figures: vec!["sent", "confirm-max", "consumed/s", "cpu"],
         notes: vec![format!(
             "Sent/s is the producer's; confirm max is the longest commit. Published by whoever \
              measured RabbitMQ 1.4 with amqplib in 2008; its consumer got {PUBLISHED_CONSUMER} \
@@ -113,7 +115,11 @@ fn case(arguments: &Arguments, size: u64, persistent: bool) -> Case {
         .with("size", arguments.size)
         .with("transaction", size)
         .with("persistent", persistent);
-    let table: &[(u64, f64)] = if persistent { &PUBLISHED } else { &PUBLISHED_TRANSIENT };
+    let table: &[(u64, f64)] = if persistent {
+        &PUBLISHED
+    } else {
+        &PUBLISHED_TRANSIENT
+    };
     match table.iter().find(|(known, _)| *known == size) {
         Some((_, rate)) => case.published("RabbitMQ 1.4, sent rate", *rate),
         None => case,

@@ -17,7 +17,7 @@ use crate::{Error, clock};
 use super::arguments::seconds;
 use super::own::{self, Hand};
 use super::w1::unexpected;
-use super::{Case, Column, Common, Scenario, Target};
+use super::{Case, Common, Scenario, Target};
 
 /// Size of the set of exchanges.
 const EXCHANGES: u64 = 10;
@@ -29,7 +29,7 @@ const FRAMES: f64 = 3.0;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
     /// Channels, one case each.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 10, 50, 500], value_parser = clap::value_parser!(u16).range(1..))]
     channels: Vec<u16>,
@@ -57,13 +57,13 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
     Scenario {
         name: "w2",
         about: "ping-pong on many channels of one connection (2011)",
-        columns: vec![
-            Column::Sent,
-            Column::Median,
-            Column::P99,
-            Column::Cpu,
-            Column::Figure("frames read/s"),
-            Column::Figure("frames written/s"),
+        figures: vec![
+            "sent",
+            "p50",
+            "p99",
+            "cpu",
+            "frames read/s",
+            "frames written/s",
         ],
         notes: vec![
             "The complaint of 2011 was that the rate fell as channels grew; no figures were \
@@ -189,9 +189,13 @@ async fn open(
         auto_delete: true,
         ..QueueOptions::default()
     };
-    connection.declare_queue(channel, &key, &auto_delete).await?;
+    connection
+        .declare_queue(channel, &key, &auto_delete)
+        .await?;
     let none = FieldTable::new();
-    connection.bind(channel, &key, &exchange, &key, &none).await?;
+    connection
+        .bind(channel, &key, &exchange, &key, &none)
+        .await?;
     let no_ack = ConsumeOptions::no_ack();
     connection.consume(channel, &key, &no_ack).await?;
     if tx {

@@ -3,16 +3,18 @@
 
 use std::time::Duration;
 
-use crate::settings::{Body, Consumers, Limits, Output, Payload, Producers, Queues, Settings, Topology};
+use crate::settings::{
+    Body, Consumers, Limits, Output, Payload, Producers, Queues, Settings, Topology,
+};
 
 use super::arguments::seconds;
-use super::{Case, Column, Common, Scenario};
+use super::{Case, Common, Scenario};
 
 /// `leveret perf w3`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
     /// Producers, queues and consumers, one case each.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 3, 4, 5, 6, 7, 8], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     queues: Vec<u32>,
@@ -56,13 +58,7 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
     Scenario {
         name: "w3",
         about: "persistent, confirmed messages through 1 to 8 queues (2016)",
-        columns: vec![
-            Column::Received,
-            Column::Median,
-            Column::P99,
-            Column::ConfirmP99,
-            Column::Cpu,
-        ],
+        figures: vec!["received", "p50", "p99", "confirm-p99", "cpu"],
         notes: vec![
             "Published with PerfTest on 8 cores and a remote client, messages per second.".into(),
         ],
@@ -71,7 +67,9 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
 }
 
 fn settings(arguments: &Arguments, count: u32) -> Settings {
-    let queues = (1..=count).map(|n| format!("leveret-perf-w3-{n}")).collect();
+    let queues = (1..=count)
+        .map(|n| format!("leveret-perf-w3-{n}"))
+        .collect();
     Settings {
         id: "w3".into(),
         topology: Topology {

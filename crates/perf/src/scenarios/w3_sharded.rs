@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
+use crate::Error;
 use crate::settings::{
     Body, Consumers, Limits, Output, Payload, Producers, Queues, RandomKeys, Settings, Topology,
 };
-use crate::Error;
 
 use super::arguments::seconds;
-use super::{Case, Column, Common, Scenario, Target, own};
+use super::{Case, Common, Scenario, Target, own};
 
 /// `leveret perf w3-sharded`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
     /// Producers, one case each.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 4, 6, 8], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     producers: Vec<u32>,
@@ -77,13 +77,7 @@ pub fn scenario(arguments: &Arguments) -> Result<Scenario, Error> {
     Ok(Scenario {
         name: "w3-sharded",
         about: "random routing keys over the shards of one exchange (2016)",
-        columns: vec![
-            Column::Received,
-            Column::Median,
-            Column::P99,
-            Column::ConfirmP99,
-            Column::Cpu,
-        ],
+        figures: vec!["received", "p50", "p99", "confirm-p99", "cpu"],
         notes: vec![
             "Published: RabbitMQ 3.3.5 at its best, 4 producers and 4 shards; 3.6.1 reached 15,800 \
              msg/s at its best."

@@ -3,16 +3,18 @@
 
 use std::time::Duration;
 
-use crate::settings::{Body, Consumers, Limits, Output, Payload, Producers, Queues, Settings, Topology};
+use crate::settings::{
+    Body, Consumers, Limits, Output, Payload, Producers, Queues, Settings, Topology,
+};
 
 use super::arguments::seconds;
-use super::{Case, Column, Common, Scenario};
+use super::{Case, Common, Scenario};
 
 /// `leveret perf w4`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    pub common: Common,
+    pub(crate) common: Common,
     /// Smallest and largest body in bytes.
     #[arg(long, value_name = "MIN-MAX", default_value = "35-400", value_parser = range)]
     size: (usize, usize),
@@ -52,7 +54,11 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
     let mut lasting = settings(arguments, 10);
     lasting.producers.rate = crate::settings::Rate::Fixed(arguments.rate);
     lasting.limits.time = Some(arguments.time);
-    let name = format!("10 at {}/s, {} s", arguments.rate, arguments.time.as_secs_f64());
+    let name = format!(
+        "10 at {}/s, {} s",
+        arguments.rate,
+        arguments.time.as_secs_f64()
+    );
     cases.push(
         Case::load(name, lasting)
             .with("producers", 10)
@@ -62,13 +68,7 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
     Scenario {
         name: "w4",
         about: "a flood of orders: time from producer to consumer (2009)",
-        columns: vec![
-            Column::Mean,
-            Column::Deviation,
-            Column::P99,
-            Column::Max,
-            Column::Received,
-        ],
+        figures: vec!["mean", "stdev", "p99", "max", "received"],
         notes: vec![
             "In 2009, with RabbitMQ 1.5.5, it was over 0.5 s. With --steady the lasting flood is \
              measured from where it is steady; `leveret perf changes` shows where that is."
@@ -79,7 +79,9 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
 }
 
 fn settings(arguments: &Arguments, count: u32) -> Settings {
-    let queues = (1..=count).map(|n| format!("leveret-perf-w4-{n}")).collect();
+    let queues = (1..=count)
+        .map(|n| format!("leveret-perf-w4-{n}"))
+        .collect();
     let (min, max) = arguments.size;
     Settings {
         id: "w4".into(),

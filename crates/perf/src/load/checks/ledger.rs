@@ -89,7 +89,11 @@ impl Ledger {
 
     pub(super) fn queue_name(&self, queue: u32) -> String {
         let state = lock(&self.state);
-        state.queues.get(queue as usize).cloned().unwrap_or_default()
+        state
+            .queues
+            .get(queue as usize)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// The records of a queue and a message's producer; `None` if it cannot be attributed.
@@ -171,7 +175,9 @@ impl Ledger {
             let sent = sent.get(number as usize);
             let refused = sent.map_or(&[][..], |sent| &sent.refused);
             for (from, to) in refused {
-                (*from..*to).for_each(|number| drop(seen.add(number as i64)));
+                for number in *from..*to {
+                    seen.add(number as i64);
+                }
             }
             let expected = sent.filter(|_| all_came).map_or(0, |sent| sent.taken);
             seen.missing_up_to(seen.highest().max(expected as i64 - 1))

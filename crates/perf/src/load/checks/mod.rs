@@ -125,7 +125,10 @@ impl Checker {
     /// Adds what this consumer saw to the ledger.
     pub fn finish(mut self) {
         self.settle();
-        let tracks = self.tracks.iter().filter(|t| t.duplicates + t.reordered > 0);
+        let tracks = self
+            .tracks
+            .iter()
+            .filter(|t| t.duplicates + t.reordered > 0);
         let found = tracks.map(|track| ConsumerChecks {
             queue: self.ledger.queue_name(track.queue),
             consumer: Some(self.consumer),

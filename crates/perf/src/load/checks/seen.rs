@@ -173,7 +173,10 @@ impl Seen {
 
 /// Zeros among the first bits.
 fn missing_of_first(bits: &[u64; WORDS], expected: usize) -> u64 {
-    let whole: u32 = bits[..expected / 64].iter().map(|word| word.count_zeros()).sum();
+    let whole: u32 = bits[..expected / 64]
+        .iter()
+        .map(|word| word.count_zeros())
+        .sum();
     let rest = expected % 64;
     let partial = match rest {
         0 => 0,

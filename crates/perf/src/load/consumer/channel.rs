@@ -172,7 +172,8 @@ impl Channel {
         self.last_active = now;
         if self.stopping {
             // Nobody counts any more, but it is not missing.
-            self.checker.note(message.queue, message.mark, message.redelivered);
+            self.checker
+                .note(message.queue, message.mark, message.redelivered);
             return;
         }
         let takes_time = self.spacing > 0 || !self.latencies.is_empty() || self.transaction > 0;
@@ -186,7 +187,8 @@ impl Channel {
     /// Counts a message; false if it is beyond the limit.
     #[inline]
     fn receive(&mut self, message: &Message, now: i64, meter: &mut Meter) -> bool {
-        self.checker.note(message.queue, message.mark, message.redelivered);
+        self.checker
+            .note(message.queue, message.mark, message.redelivered);
         if self.received == self.limit {
             return false;
         }

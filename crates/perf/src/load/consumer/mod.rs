@@ -46,7 +46,7 @@ pub struct Task {
 pub async fn run(mut task: Task) {
     let result = drive(&mut task).await;
     if let Err(error) = result {
-        task.control.report(Report::Failed(Side::Consumer, error));
+        task.control.report(Report::Failed(error));
     }
     task.control.report(Report::Ended(Side::Consumer));
 }
@@ -88,10 +88,8 @@ impl Consumer {
         options.channel_max = options.channel_max.max(task.plan.channels.len() as u16);
         let mut connection = client::Connection::connect(&options).await?;
         topology::declare_exchange(&mut connection, &settings.topology).await?;
-        let declared_first = matches!(
-            settings.topology.queues,
-            crate::settings::Queues::InTurn(_)
-        ) && !settings.topology.exclusive;
+        let declared_first = matches!(settings.topology.queues, crate::settings::Queues::InTurn(_))
+            && !settings.topology.exclusive;
         let mut channels = Vec::with_capacity(task.plan.channels.len());
         for planned in &task.plan.channels {
             let number = connection.open_channel().await?;
@@ -211,7 +209,10 @@ impl Consumer {
                     channel.arrived(message, now, meter, output);
                 }
                 Event::GetEmpty { .. } => {
-                    channel.polling.as_mut().map(|polling| polling.answered(now));
+                    channel
+                        .polling
+                        .as_mut()
+                        .map(|polling| polling.answered(now));
                 }
                 Event::Reply {
                     method: Method::TxCommitOk(_),

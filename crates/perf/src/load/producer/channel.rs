@@ -90,10 +90,7 @@ impl Channel {
                 open: 0,
             }),
             use_millis: settings.use_millis,
-            in_headers: matches!(
-                settings.payload.body,
-                Body::Files(_) | Body::Json { .. }
-            ),
+            in_headers: matches!(settings.payload.body, Body::Files(_) | Body::Json { .. }),
             refused: Vec::new(),
             begun: false,
             reported: false,
@@ -171,7 +168,14 @@ impl Channel {
         };
         let (properties, body) = self.content.next(&mark);
         let key = self.keys.next();
-        output.publish(self.number, &self.exchange, key, self.flags, properties, body)?;
+        output.publish(
+            self.number,
+            &self.exchange,
+            key,
+            self.flags,
+            properties,
+            body,
+        )?;
         verbose.published(self.producer, &mark, properties, body);
         self.published += 1;
         if let Some(outstanding) = &mut self.outstanding {
@@ -234,7 +238,9 @@ impl Channel {
         }
         let outstanding = self.outstanding.as_ref()?;
         let waits = outstanding.count() >= self.window || self.published >= self.limit;
-        outstanding.oldest().filter(|_| waits && outstanding.count() > 0)
+        outstanding
+            .oldest()
+            .filter(|_| waits && outstanding.count() > 0)
     }
 
     pub fn confirmed(&mut self, confirm: &Confirm, now: i64, meter: &mut Meter) {
@@ -290,7 +296,10 @@ impl Channel {
     /// True while something published is not known to be with the broker.
     pub fn unsettled(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|o| o.count() > 0)
-            || self.transaction.as_ref().is_some_and(|t| t.committing.is_some())
+            || self
+                .transaction
+                .as_ref()
+                .is_some_and(|t| t.committing.is_some())
     }
 
     /// True once everything it was to publish is with the broker.

@@ -58,11 +58,10 @@ impl Keys {
 /// A random UUID in text: version 4 of RFC 9562.
 pub fn uuid(random: &mut Random) -> [u8; UUID] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut bits = (u128::from(random.next()) << 64 | u128::from(random.next()))
-        & !(0xf << 76)
-        & !(0x3 << 62)
-        | 0x4 << 76
-        | 0x2 << 62;
+    let mut bits =
+        (u128::from(random.next()) << 64 | u128::from(random.next())) & !(0xf << 76) & !(0x3 << 62)
+            | 0x4 << 76
+            | 0x2 << 62;
     let mut text = [b'-'; UUID];
     for (at, digit) in text.iter_mut().enumerate().rev() {
         if !matches!(at, 8 | 13 | 18 | 23) {

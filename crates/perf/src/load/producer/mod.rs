@@ -47,7 +47,7 @@ pub struct Task {
 pub async fn run(mut task: Task) {
     let result = drive(&mut task).await;
     if let Err(error) = result {
-        task.control.report(Report::Failed(Side::Producer, error));
+        task.control.report(Report::Failed(error));
     }
     task.control.report(Report::Ended(Side::Producer));
 }
@@ -230,7 +230,9 @@ impl Producer {
     fn patience_ends(&self) -> Option<i64> {
         let limit = self.settings.producers.confirm_timeout.as_nanos() as i64;
         let waiting = self.channels.iter().filter_map(Channel::waits_since).min();
-        waiting.map(|since| since.saturating_add(limit)).filter(|_| !self.blocked)
+        waiting
+            .map(|since| since.saturating_add(limit))
+            .filter(|_| !self.blocked)
     }
 
     fn out_of_patience(&self) -> Error {
@@ -297,7 +299,9 @@ impl Producer {
                 Event::Blocked { reason } => {
                     *blocked = true;
                     let reason = reason.lossy();
-                    control.report(Report::Note(format!("the broker blocks producers: {reason}")));
+                    control.report(Report::Note(format!(
+                        "the broker blocks producers: {reason}"
+                    )));
                 }
                 Event::Unblocked => {
                     *blocked = false;

@@ -1,6 +1,6 @@
 //! Axes: which values they show, and where their ticks are.
 
-use crate::report::number;
+use crate::number;
 
 /// What a round number begins with.
 const DIGITS: &[f64] = &[1.0, 2.0, 5.0];

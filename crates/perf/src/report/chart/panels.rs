@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::axis::NINES;
 use super::{Axis, Chart, Line, Weight, positive_range, range};
+use crate::number;
 use crate::report::columns::{Column, Columns};
-use crate::report::number;
 use crate::result::{Interval, Latency, Percentiles, Run};
 
 /// Pixels of a chart.

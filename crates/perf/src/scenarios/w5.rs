@@ -1,2 +1,0 @@
-#[derive(Debug, clap::Args)]
-pub struct Arguments { files: Vec<String> }
