@@ -1,4 +1,21 @@
-//! Since when: finds the places where the level of a series changed, after Wayne A. Taylor.
+//! Since when: finds the places where the level of a series changed, after Wayne A. Taylor
+//! ("Change-Point Analysis: A Powerful New Tool For Detecting Changes", 2000).
+//!
+//! The cumulative sum of the deviations from the mean runs straight as long as the level stays, and
+//! bends where it changes. [`detect`] asks whether it wanders further than in random orders of the
+//! same values, splits the series where two levels describe it best, and goes on in both parts.
+//! What this finds and what it does not is in `tests.rs` and in `docs/perf.md`.
+
+mod bootstrap;
+mod detect;
+mod random;
+mod ranks;
+mod steady;
+#[cfg(test)]
+mod tests;
+
+pub use detect::{cusum, detect, detect_at};
+pub use steady::steady_from;
 
 /// How to look for changes.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,9 +71,4 @@ pub struct Analysis {
     pub cusum: Vec<f64>,
     /// By index.
     pub changes: Vec<Change>,
-}
-
-/// Where the steady state begins.
-pub fn steady_from(_values: &[f64]) -> Option<usize> {
-    None
 }

@@ -9,6 +9,7 @@ mod host;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -278,10 +279,51 @@ impl Document {
 
     /// Adds it as one line to a history file.
     pub fn append(&self, path: &Path) -> Result<(), Error> {
-        use std::io::Write;
         let text = serde_json::to_string(self).map_err(|error| Error::file(path, error.into()))?;
-        let file = fs::OpenOptions::new().create(true).append(true).open(path);
-        file.and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()))
-            .map_err(|source| Error::file(path, source))
+        append_line(path, &text).map_err(|source| Error::file(path, source))
+    }
+}
+
+/// A line that was cut off, as when the disk was full, stays a line of its own.
+fn append_line(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.create(true).read(true).append(true).open(path)?;
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    let newline = if last == [b'\n'] { "" } else { "\n" };
+    file.write_all(format!("{newline}{text}\n").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_read_back_and_appended_as_lines() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let document = Document::begin(Some("w3"), Some("0.1".into()), vec!["leveret".into()]);
+        let path = folder.path().join("one.json");
+        document.write(&path).expect("written");
+        assert_eq!(Document::read(&path).expect("read"), document);
+        let history = folder.path().join("history.jsonl");
+        fs::write(&history, "{\"format\": \"cut of").expect("written");
+        document.append(&history).expect("appended");
+        document.append(&history).expect("appended");
+        let text = fs::read_to_string(&history).expect("read");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert_eq!(Document::parse(lines[2]), Ok(document));
+    }
+
+    #[test]
+    fn other_formats_are_refused_by_name() {
+        let mut document = Document::begin(None, None, Vec::new());
+        document.format = "leveret-perf/9".into();
+        let text = serde_json::to_string(&document).expect("JSON");
+        let reason = Document::parse(&text).expect_err("another format");
+        assert!(reason.contains("leveret-perf/9"), "{reason}");
     }
 }
