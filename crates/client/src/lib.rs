@@ -42,7 +42,8 @@ mod uri;
 
 pub use amqp::method;
 pub use amqp::{
-    FieldTable, FieldValue, Method, Properties, PropertiesBuilder, Property, ShortStr, Version,
+    FieldTable, FieldValue, Method, Properties, PropertiesBuilder, Property, ShortStr, Table,
+    Version,
 };
 pub use connection::Connection;
 pub use error::Error;

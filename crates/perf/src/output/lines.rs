@@ -123,8 +123,7 @@ fn beyond_perftest(
     for (name, latency) in [("consumer", consumer), ("confirm", confirm)] {
         if let Some(l) = latency {
             lines.push(format!(
-                "  {name} latency: median {}, p90 {}, p99 {}, p99.9 {}, max {}; mean {}, standard \
-                 deviation {}",
+                "  {name} latency: median {}, p90 {}, p99 {}, p99.9 {}, max {}; mean {}, st. dev. {}",
                 duration(l.p50_ns as f64),
                 duration(l.p90_ns as f64),
                 duration(l.p99_ns as f64),

@@ -165,8 +165,10 @@ impl Show for Live {
         self.last = interval.time;
         let mut text = self.rewind();
         self.drawn = lines.len();
+        // A line that wrapped would be two to the cursor.
+        let columns = columns();
         for line in &lines {
-            text.push_str(line);
+            text.extend(line.chars().take(columns));
             text.push('\n');
         }
         let mut out = io::stdout().lock();
@@ -188,6 +190,13 @@ impl Show for Live {
         }
         out.flush()
     }
+}
+
+/// The terminal's width.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout());
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { 80 } else { columns }
 }
 
 fn flow(name: &str, rate: f64, series: &[f64]) -> String {

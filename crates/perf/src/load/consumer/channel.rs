@@ -67,7 +67,8 @@ pub struct Channel {
     pub committing: bool,
     /// Had a message in this batch.
     pub touched: bool,
-    /// Consumers that have ended.
+    /// Consumers that have begun, and that have ended.
+    pub consuming: usize,
     pub cancelled: usize,
     /// Messages that still come are looked at, and no more.
     pub stopping: bool,
@@ -112,6 +113,7 @@ impl Channel {
             in_headers: matches!(settings.payload.body, Body::Files(_) | Body::Json { .. }),
             committing: false,
             touched: false,
+            consuming: 0,
             cancelled: 0,
             stopping: false,
             reported: false,

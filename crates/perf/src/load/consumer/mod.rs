@@ -10,7 +10,7 @@ mod polling;
 use std::sync::{Arc, Mutex};
 
 use client::method::basic;
-use client::{ConsumeOptions, Event, Method};
+use client::{Event, Method};
 
 use super::checks::{Checker, Ledger};
 use super::control::{Control, Report, Side, Stage};
@@ -150,24 +150,30 @@ impl Consumer {
             }
         }
         let no_ack = consumers.acks == crate::settings::Acks::Auto;
+        let arguments = consumers.arguments.encode();
         for channel in &mut self.channels {
             if let Some(polling) = &mut channel.polling {
                 polling.start(clock::nanos());
                 task.control.report(Report::Started);
                 continue;
             }
+            // The answers come among deliveries, of which there may be any number by then.
             for (at, (_, queue)) in channel.queues.iter().enumerate() {
-                let options = ConsumeOptions {
-                    consumer_tag: tag(at),
-                    no_ack,
-                    exclusive: false,
-                    arguments: consumers.arguments.clone(),
-                };
-                self.connection
-                    .consume(channel.number, queue, &options)
-                    .await?;
+                let tag = tag(at);
+                self.connection.send(
+                    channel.number,
+                    basic::Consume {
+                        queue: client::ShortStr::truncated(queue),
+                        consumer_tag: client::ShortStr::truncated(&tag),
+                        no_ack,
+                        arguments: client::Table::from_wire(&arguments),
+                        ..Default::default()
+                    },
+                );
             }
-            task.control.report(Report::Started);
+            if channel.queues.is_empty() {
+                task.control.report(Report::Started);
+            }
         }
         Ok(())
     }
@@ -218,6 +224,15 @@ impl Consumer {
                     method: Method::TxCommitOk(_),
                     ..
                 } => channel.committing = false,
+                Event::Reply {
+                    method: Method::BasicConsumeOk(_),
+                    ..
+                } => {
+                    channel.consuming += 1;
+                    if channel.consuming == channel.queues.len() {
+                        task.control.report(Report::Started);
+                    }
+                }
                 Event::Reply {
                     method: Method::BasicCancelOk(_),
                     ..
