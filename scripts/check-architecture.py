@@ -26,7 +26,7 @@ ALLOWED = {
     "client": {"amqp"},
     "amqp": set(),
     # Tools for developers: nothing that is shipped depends on them.
-    "bench": {"client", "amqp", "testkit"},
+    "bench": {"client", "perf", "amqp", "testkit"},
     "testkit": {
         "leveret", "amqp-server", "sqs", "management", "shovel", "perf",
         "broker", "store", "wal", "client", "amqp",

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use amqp::{DecodeError, Version};
 
+use crate::ChannelClosed;
+
 /// Why a call failed. After any error but [`Error::ChannelClosed`], [`Error::NameTooLong`],
 /// [`Error::HeadersTooLarge`] and [`Error::NoFreeChannel`] the connection is of no further use.
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +154,19 @@ pub enum Error {
         /// The method that waits.
         request: &'static str,
     },
+}
+
+impl From<ChannelClosed<'_>> for Error {
+    /// For owners that cannot go on without the channel.
+    fn from(closed: ChannelClosed<'_>) -> Error {
+        Error::ChannelClosed {
+            channel: closed.channel,
+            code: closed.code,
+            text: closed.text.lossy().into_owned(),
+            class: closed.class,
+            method: closed.method,
+        }
+    }
 }
 
 impl Error {

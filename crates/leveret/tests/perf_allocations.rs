@@ -41,7 +41,7 @@ fn allocations_per_message(options: &[&str]) -> f64 {
     let broker = builder().start().expect("the broker starts");
     let folder = tempfile::tempdir().expect("a folder");
     let result = folder.path().join("result.json");
-    let mut arguments: Vec<OsString> = ["-h", &broker.uri(), "-s", "16", "-z", "4", "--quiet"]
+    let mut arguments: Vec<OsString> = ["-h", broker.uri(), "-s", "16", "-z", "4", "--quiet"]
         .iter()
         .chain(options)
         .map(OsString::from)

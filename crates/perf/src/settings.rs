@@ -147,6 +147,17 @@ pub struct Payload {
     pub properties: Vec<(String, PropertyValue)>,
 }
 
+impl Payload {
+    /// Bodies without properties.
+    pub fn of(body: Body) -> Payload {
+        Payload {
+            body,
+            content_type: None,
+            properties: Vec::new(),
+        }
+    }
+}
+
 /// A value of `-mp`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PropertyValue {
@@ -380,6 +391,17 @@ impl Default for Limits {
             time: None,
             exit_when: ExitWhen::default(),
             shutdown_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Output {
+    /// Nothing: for scenarios, which print tables of their own.
+    pub fn none() -> Output {
+        Output {
+            quiet: true,
+            live: false,
+            ..Output::default()
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::format::{rate, unit, values};
 use super::{Show, Shown};
 use crate::Error;
+use crate::report::record;
 use crate::result::{Interval, Run};
 
 pub struct Csv {
@@ -48,7 +49,7 @@ impl Show for Csv {
         };
         let confirmed = shown.sent && shown.confirmed;
         let mut fields = vec![
-            quoted(&self.id),
+            self.id.clone(),
             format!("{:.3}", interval.time),
             value(interval.sent_rate, shown.sent),
             value(interval.returned_rate, shown.sent && shown.returned),
@@ -66,7 +67,7 @@ impl Show for Csv {
                 false => String::new(),
             }));
         }
-        writeln!(self.file, "{}", fields.join(","))
+        self.file.write_all(record(&fields).as_bytes())
     }
 
     fn say(&mut self, _: &str) -> io::Result<()> {
@@ -75,14 +76,6 @@ impl Show for Csv {
 
     fn end(&mut self, _: &Run) -> io::Result<()> {
         self.file.flush()
-    }
-}
-
-/// As RFC 4180 has it.
-fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
     }
 }
 

@@ -57,10 +57,7 @@ fn base(arguments: &Arguments, size: usize) -> Settings {
             ..Topology::default()
         },
         clean_up: true,
-        payload: Payload {
-            body: Body::Sized(size),
-            ..Payload::default()
-        },
+        payload: Payload::of(Body::Sized(size)),
         consumers: Consumers {
             acks: Acks::Every(100),
             qos: 1_000,
@@ -70,11 +67,7 @@ fn base(arguments: &Arguments, size: usize) -> Settings {
             time: Some(arguments.time),
             ..Limits::default()
         },
-        output: Output {
-            quiet: true,
-            live: false,
-            ..Output::default()
-        },
+        output: Output::none(),
         ..Settings::default()
     }
 }

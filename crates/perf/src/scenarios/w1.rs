@@ -302,12 +302,7 @@ pub(super) fn unexpected(event: &Event<'_>) -> Error {
         Event::Cancel { .. } => {
             Error::Load("the broker ended the consumer: its queue is gone".into())
         }
-        Event::ChannelClosed(closed) => Error::Load(format!(
-            "the broker closed channel {}: {} {}",
-            closed.channel,
-            closed.code,
-            closed.text.lossy()
-        )),
+        Event::ChannelClosed(closed) => client::Error::from(*closed).into(),
         event => Error::Load(format!("the broker sent something unexpected: {event:?}")),
     }
 }

@@ -84,10 +84,7 @@ fn settings(arguments: &Arguments, count: u32) -> Settings {
             persistent: true,
             ..Producers::default()
         },
-        payload: Payload {
-            body: Body::Sized(arguments.size as usize),
-            ..Payload::default()
-        },
+        payload: Payload::of(Body::Sized(arguments.size as usize)),
         consumers: Consumers {
             count,
             ..Consumers::default()
@@ -96,11 +93,7 @@ fn settings(arguments: &Arguments, count: u32) -> Settings {
             time: Some(arguments.time),
             ..Limits::default()
         },
-        output: Output {
-            quiet: true,
-            live: false,
-            ..Output::default()
-        },
+        output: Output::none(),
         verify: true,
         clean_up: true,
         ..Settings::default()

@@ -142,10 +142,7 @@ fn settings(arguments: &Arguments, producers: u32, shards: &[String]) -> Setting
             persistent: true,
             ..Producers::default()
         },
-        payload: Payload {
-            body: Body::Sized(arguments.size as usize),
-            ..Payload::default()
-        },
+        payload: Payload::of(Body::Sized(arguments.size as usize)),
         consumers: Consumers {
             count: shards.len() as u32,
             ..Consumers::default()
@@ -154,11 +151,7 @@ fn settings(arguments: &Arguments, producers: u32, shards: &[String]) -> Setting
             time: Some(arguments.time),
             ..Limits::default()
         },
-        output: Output {
-            quiet: true,
-            live: false,
-            ..Output::default()
-        },
+        output: Output::none(),
         verify: true,
         ..Settings::default()
     }

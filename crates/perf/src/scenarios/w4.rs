@@ -94,20 +94,13 @@ fn settings(arguments: &Arguments, count: u32) -> Settings {
             count,
             ..Producers::default()
         },
-        payload: Payload {
-            body: Body::Between(min, max),
-            ..Payload::default()
-        },
+        payload: Payload::of(Body::Between(min, max)),
         consumers: Consumers {
             count,
             ..Consumers::default()
         },
         limits: Limits::default(),
-        output: Output {
-            quiet: true,
-            live: false,
-            ..Output::default()
-        },
+        output: Output::none(),
         verify: true,
         clean_up: true,
         ..Settings::default()

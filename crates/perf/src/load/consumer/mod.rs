@@ -244,14 +244,7 @@ impl Consumer {
                     )));
                 }
                 Event::ChannelClosed(closed) => {
-                    return Err(client::Error::ChannelClosed {
-                        channel: closed.channel,
-                        code: closed.code,
-                        text: closed.text.lossy().into_owned(),
-                        class: closed.class,
-                        method: closed.method,
-                    }
-                    .into());
+                    return Err(client::Error::from(closed).into());
                 }
                 _ => {}
             }

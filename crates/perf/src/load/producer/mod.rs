@@ -287,14 +287,7 @@ impl Producer {
                     }
                 }
                 Event::ChannelClosed(closed) => {
-                    return Err(client::Error::ChannelClosed {
-                        channel: closed.channel,
-                        code: closed.code,
-                        text: closed.text.lossy().into_owned(),
-                        class: closed.class,
-                        method: closed.method,
-                    }
-                    .into());
+                    return Err(client::Error::from(closed).into());
                 }
                 Event::Blocked { reason } => {
                     *blocked = true;
