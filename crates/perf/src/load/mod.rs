@@ -123,7 +123,10 @@ async fn configure(
 ) -> Result<client::Connection, Error> {
     let mut options = settings.brokers[0].clone();
     options.connection_name = Some("perf-test-configuration-0".into());
-    let mut connection = connect(&options, settings.wait_for_brokers).await?;
+    if let Some((time, count)) = settings.wait_for_brokers {
+        wait_for_brokers(settings, time, count).await?;
+    }
+    let mut connection = client::Connection::connect(&options).await?;
     (run.broker.product, run.broker.version) = topology::product_and_version(&connection);
     topology::declare_exchange(&mut connection, &settings.topology).await?;
     if !plan.queues.is_empty() {
@@ -137,18 +140,31 @@ async fn configure(
     Ok(connection)
 }
 
-/// Connects, again and again for as long as the settings allow.
-async fn connect(
-    options: &client::Options,
-    wait: Option<(Duration, usize)>,
-) -> Result<client::Connection, Error> {
-    let end = Instant::now() + wait.map_or(Duration::ZERO, |(time, _)| time);
+/// Waits until so many of the brokers accept connections.
+async fn wait_for_brokers(settings: &Settings, time: Duration, count: usize) -> Result<(), Error> {
+    let end = Instant::now() + time;
+    let count = count.min(settings.brokers.len());
     loop {
-        match client::Connection::connect(options).await {
-            Err(client::Error::Unreachable { .. }) if Instant::now() < end => {
-                tokio::time::sleep(Duration::from_millis(500)).await;
+        let (mut up, mut last) = (0, None);
+        for options in &settings.brokers {
+            match client::Connection::connect(options).await {
+                Ok(connection) => {
+                    up += 1;
+                    // It has said enough by letting us in.
+                    let _ = connection.close().await;
+                }
+                Err(error) => last = Some(error),
             }
-            connected => return Ok(connected?),
+        }
+        match last {
+            Some(error) if up < count && Instant::now() >= end => {
+                return Err(Error::Load(format!(
+                    "{up} of {count} brokers accept connections after {} s: {error}",
+                    time.as_secs()
+                )));
+            }
+            _ if up >= count => return Ok(()),
+            _ => tokio::time::sleep(Duration::from_millis(500)).await,
         }
     }
 }
