@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::command::{self, Invocation, Keep, Load};
+use crate::interrupt::is_interrupted;
 use crate::output::{Output, Silent};
 use crate::result::{Document, Run};
 use crate::scenarios::{self, Common, Keeping, Scenario};
-use crate::{Error, changes, compare, load, report};
+use crate::{Error, changes, compare, load, process, report};
 
 /// Something could not be done, or a run failed.
 const FAILED: u8 = 1;
@@ -89,6 +90,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .into_iter()
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
+    process::raise_open_files();
     let result = match arguments.first() {
         Some(first) if COMMANDS.contains(&first.as_str()) => run_command(&arguments),
         _ => run_options(&arguments),
@@ -182,7 +184,6 @@ fn alternate(
         (first.clone(), scenarios::find_process(first, pid)?),
         (against.clone(), scenarios::find_process(against, None)?),
     ];
-    let mut out = io::stdout().lock();
     for round in 1..=asked.keep.rounds {
         for (options, process) in &targets {
             let mut settings = asked.settings.clone();
@@ -194,17 +195,21 @@ fn alternate(
             let mut run = load::run(&settings, watched, &mut Silent);
             run.parameters = asked.parameters.clone();
             run.round = round;
-            let _ = writeln!(out, "{}", scenarios::line(&run));
-            let interrupted = run.stopped.contains_key("Interrupted");
+            say(&scenarios::line(&run));
             document.runs.push(run);
-            if interrupted {
+            if is_interrupted() {
                 return Ok(());
             }
         }
     }
     let named = [(String::new(), document.clone())];
-    let _ = writeln!(out, "\n{}", compare::table(&named));
+    say(&format!("\n{}", compare::table(&named)));
     Ok(())
+}
+
+/// A line of output. Whoever does not read any more does not stop the load.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }
 
 fn keep_results(document: &Document, keep: &Keep) -> Result<(), Error> {
@@ -284,7 +289,7 @@ fn run_command(arguments: &[String]) -> Result<u8, Error> {
             return Ok(if error.use_stderr() { USAGE } else { 0 });
         }
     };
-    let out = &mut io::stdout().lock();
+    let out = &mut io::stdout();
     let line = command_line(arguments);
     match command {
         Command::W1(asked) => run_scenario(&scenarios::w1::scenario(&asked), &asked.common, line),

@@ -11,6 +11,7 @@ mod command;
 mod compare;
 mod entry;
 mod error;
+mod interrupt;
 mod load;
 mod number;
 mod output;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A process that is watched.
@@ -17,8 +18,8 @@ pub struct Usage {
     pub cpu: Duration,
     /// Resident memory in bytes.
     pub rss: u64,
-    /// Bytes sent to disks; 0 where this process may not ask.
-    pub written: u64,
+    /// Bytes sent to disks, unless this process may not ask.
+    pub written: Option<u64>,
 }
 
 impl Process {
@@ -56,11 +57,10 @@ impl Process {
         let read = |file| fs::read_to_string(format!("/proc/{}/{file}", self.0)).ok();
         let ticks = cpu_ticks(&read("stat")?)?;
         let per_second = rustix::param::clock_ticks_per_second();
-        let written = read("io").and_then(|io| field(&io, "write_bytes:"));
         Some(Usage {
             cpu: Duration::from_secs_f64(ticks as f64 / per_second as f64),
             rss: field(&read("status")?, "VmRSS:")? * 1024,
-            written: written.unwrap_or(0),
+            written: read("io").and_then(|io| field(&io, "write_bytes:")),
         })
     }
 }
@@ -69,6 +69,19 @@ impl Process {
 pub fn own_cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Lets this process open as many files as it may.
+pub fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, what there is has to do.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
 }
 
 fn owns(pid: u32, sockets: &[String]) -> bool {

@@ -1,10 +1,9 @@
 //! Gets documents from files: a history has one a line, a result is one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
-use crate::result::Document;
+use crate::result::{Document, read_text};
 
 /// What the files hold.
 #[derive(Debug, Default)]
@@ -19,7 +18,7 @@ pub(super) struct Input {
 pub(super) fn files(paths: &[PathBuf]) -> Result<Input, Error> {
     let mut input = Input::default();
     for path in paths {
-        let text = fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
+        let text = read_text(path).map_err(|source| Error::file(path, source))?;
         parse(path, &text, &mut input)?;
     }
     input.note_hosts();

@@ -422,7 +422,7 @@ fn results_go_where_they_are_asked_to() {
 fn parameters_are_what_makes_the_load_without_passwords() {
     let read = load(
         "-h amqp://u:secret@h/v -x 2 -r 0.5 -f persistent -qa x-max-length=5 -e -p --json f -niot \
-         4 --against amqp://u:secret@other -C 5 -d id -ad false",
+         4 --against amqp://u:secret@other -C 5 -d id -ad false -u q",
     );
     let expected = json!({
         "uri": "amqp://h:5672/v",
@@ -432,6 +432,7 @@ fn parameters_are_what_makes_the_load_without_passwords() {
         "queue-args": ["x-max-length=5"],
         "exchange": "",
         "predeclared": true,
+        "queue": "q",
         "against": "amqp://other:5672",
         "pmessages": 5,
         "id": "id",

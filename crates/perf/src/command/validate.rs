@@ -5,6 +5,7 @@ use super::given::Given;
 use super::keep::Keep;
 use super::options;
 use crate::Error;
+use crate::load::names_producer;
 use crate::settings::{Acks, Body, ExitWhen, Queues, Rate, Settings, Verbose};
 
 /// Options of which only one may be given, and why.
@@ -78,11 +79,33 @@ fn exclude(given: &Given, one: &str, other: &str, why: &str) -> Error {
     ))
 }
 
+/// Channels of each side, at most: each takes some memory, and so does the broker's end.
+const MAX_CHANNELS: u64 = 1_000_000;
+
 fn agents(given: &Given, settings: &Settings) -> Result<(), Error> {
     let (producers, consumers) = (&settings.producers, &settings.consumers);
     if producers.count == 0 && consumers.count == 0 {
         return Err(Error::Usage(
             "-x/--producers 0 and -y/--consumers 0 leave nothing to do: give one of them".into(),
+        ));
+    }
+    for (side, count, channels) in [
+        ("-x times -X", producers.count, producers.channels),
+        ("-y times -Y", consumers.count, consumers.channels),
+    ] {
+        let all = u64::from(count) * u64::from(channels);
+        if all > MAX_CHANNELS {
+            return Err(Error::Usage(format!(
+                "{side} is {all} channels; {MAX_CHANNELS} are the most that one process takes"
+            )));
+        }
+    }
+    let named = settings.topology.queues != Queues::ServerNamed;
+    if settings.topology.predeclared && consumers.count > 0 && !named {
+        return Err(Error::Usage(
+            "-p/--predeclared leaves consumers without queues: name them with -u, -qp or -qf, or \
+             give -y 0"
+                .into(),
         ));
     }
     if producers.transaction.is_some() && producers.confirm.is_some() {
@@ -133,6 +156,12 @@ fn verify(given: &Given, settings: &Settings) -> Result<(), Error> {
     }
     if settings.consumers.count == 0 {
         return Err(none("consumers"));
+    }
+    let publishing = settings.producers.count * u32::from(settings.producers.channels);
+    if publishing > 1 && !names_producer(&settings.payload.body) {
+        return Err(Error::Usage(format!(
+            "--verify with {publishing} producers needs bodies that name theirs: give -s 16 or more"
+        )));
     }
     if settings.consumers.nack == Some(true) {
         return Err(Error::Usage(format!(
@@ -245,7 +274,7 @@ fn surprising(given: &Given, settings: &Settings, warnings: &mut Vec<String>) {
             "{name} 0 sets no limit, as in PerfTest; -x 0 publishes nothing"
         ));
     }
-    let named = matches!(topology.queues, Queues::InTurn(_)) || topology.routing_key.is_some();
+    let named = topology.queues != Queues::ServerNamed || topology.routing_key.is_some();
     let to_queues = named && topology.random_routing_key.is_none();
     if topology.exchange.is_empty() && !to_queues && settings.producers.count > 0 {
         warnings.push(

@@ -38,6 +38,8 @@ pub enum Report {
     Started,
     /// A channel has reached its limit.
     Done(Side, &'static str),
+    /// A producer connection will publish no more, and has left what it has.
+    Settled,
     /// Something that people should know, once.
     Note(String),
     /// A connection has failed.

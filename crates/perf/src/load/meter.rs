@@ -86,9 +86,4 @@ impl Counts {
         self.early += other.early;
         self.ancient += other.ancient;
     }
-
-    /// True if nothing happened.
-    pub fn idle(&self) -> bool {
-        self.sent + self.confirmed + self.nacked + self.returned + self.received == 0
-    }
 }

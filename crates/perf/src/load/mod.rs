@@ -23,16 +23,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::interrupt::{interrupted, is_interrupted};
 use crate::process::Process;
 use crate::result::{Broker, Interval, Run};
 use crate::settings::{ExitWhen, Settings};
 use crate::sync::lock;
 use crate::{Error, clock};
-pub use checks::{Attribution, Checker, Ledger, Sent};
+pub use checks::{Attribution, Checker, Ledger, MARKED, Routes, Sent};
 use control::{Report, Side, Stage, Steering};
 pub use mark::Mark;
 pub use meter::Meter;
 use plan::Plan;
+pub use producer::names_producer;
 pub use sampler::Sampler;
 use sampler::Summed;
 pub use topology::product_and_version;
@@ -43,7 +45,7 @@ pub trait Watch {
     fn starting(&mut self, side: &str, connection: u32, channel: usize);
     /// Something that should be known; not an error.
     fn note(&mut self, note: &str);
-    /// An interval has ended in which something happened.
+    /// An interval has ended.
     fn interval(&mut self, interval: &Interval);
 }
 
@@ -92,35 +94,61 @@ async fn drive(
     run: &mut Run,
 ) -> Result<(), Error> {
     let plan = Plan::new(settings);
-    let first = configure(settings, &plan, run).await?;
+    tokio::select! {
+        configured = configure(settings, &plan, run) => configured?,
+        () = interrupted() => {
+            run.stopped.insert(INTERRUPTED.into(), 1);
+            return Ok(());
+        }
+    }
     for (side, connection, channel) in channels(&plan) {
         watch.starting(side, connection, channel);
     }
     let mut load = Load::start(settings, plan)?;
     let connected = load.connect(watch).await;
-    if let Err(error) = connected {
-        load.steering.turn_to(Stage::StopConsumers);
-        return Err(error);
+    if connected.is_ok() && !is_interrupted() {
+        let mut sampler = Sampler::start(load.meters.clone(), options.process, options.steady);
+        load.steering.turn_to(Stage::Run);
+        let failed = load.flow(&mut sampler, watch, run).await;
+        let summed = sampler.sum();
+        load.steering.turn_to(Stage::StopProducers);
+        let drain = settings.verify && failed.is_none() && !is_interrupted();
+        let all_came = load.stop(drain, watch).await;
+        conclude_figures(run, &sampler, summed, options.steady, watch);
+        run.checks = load.conclude_checks(all_came);
+        clean_up(settings, watch).await;
+        return failed.map_or(Ok(()), Err);
     }
-    let mut sampler = Sampler::start(load.meters.clone(), options.process, options.steady);
-    load.steering.turn_to(Stage::Run);
-    let failed = load.flow(&mut sampler, watch, run).await;
-    let summed = sampler.sum();
-    conclude_figures(run, &sampler, summed, options.steady, watch);
-    let all_came = load.stop(settings.verify && failed.is_none(), watch).await;
-    run.checks = load.conclude_checks(all_came);
-    if settings.clean_up {
-        topology::clean_up(first, &settings.topology).await;
+    if is_interrupted() {
+        run.stopped.insert(INTERRUPTED.into(), 1);
     }
-    failed.map_or(Ok(()), Err)
+    load.stop(false, watch).await;
+    clean_up(settings, watch).await;
+    connected
+}
+
+/// Why a load ended that somebody ended.
+pub const INTERRUPTED: &str = "Interrupted";
+
+/// Deletes what a scenario has declared.
+async fn clean_up(settings: &Settings, watch: &mut dyn Watch) {
+    if !settings.clean_up {
+        return;
+    }
+    let limit = settings.limits.shutdown_timeout;
+    let cleaned = async {
+        let connection = client::Connection::connect(&settings.brokers[0]).await?;
+        topology::clean_up(connection, &settings.topology).await
+    };
+    match tokio::time::timeout(limit, cleaned).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => watch.note(&format!("queues and exchange are left behind: {error}")),
+        Err(_) => watch.note("queues and exchange are left behind: the broker does not answer"),
+    }
 }
 
 /// Declares what must be there before anybody connects.
-async fn configure(
-    settings: &Settings,
-    plan: &Plan,
-    run: &mut Run,
-) -> Result<client::Connection, Error> {
+async fn configure(settings: &Settings, plan: &Plan, run: &mut Run) -> Result<(), Error> {
     let mut options = settings.brokers[0].clone();
     options.connection_name = Some("perf-test-configuration-0".into());
     if let Some((time, count)) = settings.wait_for_brokers {
@@ -137,7 +165,7 @@ async fn configure(
         }
         connection.close_channel(channel).await?;
     }
-    Ok(connection)
+    Ok(connection.close().await?)
 }
 
 /// Waits until so many of the brokers accept connections.
@@ -243,15 +271,15 @@ struct Load {
     /// Connections of each side whose task runs.
     producers: usize,
     consumers: usize,
+    /// Producer connections, and those that will publish no more.
+    publishers: usize,
+    settled: usize,
     /// Channels.
     publishing: u32,
     consuming: u32,
     /// One side is elsewhere: nothing can be said of what is missing.
     complete: bool,
 }
-
-/// Channels that all start within this time have no ramp to leave out.
-const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// What a wait for reports ended with.
 enum Woken {
@@ -275,10 +303,12 @@ impl Load {
         ]));
         let (producers, consumers) = (plan.producers.len(), plan.consumers.len());
         let unmetered = Meter::shared();
+        let bodies = producer::made_beforehand(&settings.payload.body, random::Random::seeded());
         let producing = plan.producers.into_iter().map(|plan| producer::Task {
             settings: settings.clone(),
             plan,
             base: ledger.base(),
+            bodies: bodies.clone(),
             meter: unmetered.clone(),
             control: control.clone(),
             sent: sent.clone(),
@@ -301,6 +331,8 @@ impl Load {
             settings: settings.clone(),
             producers,
             consumers,
+            publishers: producers,
+            settled: 0,
             publishing,
             consuming,
             complete: publishing > 0 && consuming > 0,
@@ -331,9 +363,7 @@ impl Load {
             while ready < count {
                 let report = tokio::select! {
                     report = self.steering.reports.recv() => report,
-                    _ = tokio::signal::ctrl_c() => {
-                        return Err(Error::Load("interrupted while connecting".into()));
-                    }
+                    () = interrupted() => return Ok(()),
                 };
                 match report {
                     Some(Report::Ready(of)) if of == side => ready += 1,
@@ -362,27 +392,30 @@ impl Load {
         let interval = self.settings.output.interval.max(Duration::from_millis(10));
         let mut next = Instant::now() + interval;
         let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
+        let mut ticked = begun;
         let failed = loop {
             match self.woken(next, end).await {
                 Woken::Tick => {
                     next += interval;
-                    if let Some(interval) = sampler.tick() {
-                        watch.interval(&interval);
+                    // After a pause of this process there is one interval, not one for each missed.
+                    if next <= Instant::now() {
+                        next = Instant::now() + interval;
                     }
+                    watch.interval(&sampler.tick());
+                    ticked = Instant::now();
                 }
                 Woken::TimeIsUp => {
                     *reasons.entry("Reached time limit".into()).or_default() += 1;
                     break None;
                 }
                 Woken::Interrupted => {
-                    *reasons.entry("Interrupted".into()).or_default() += 1;
+                    *reasons.entry(INTERRUPTED.into()).or_default() += 1;
                     break None;
                 }
                 Woken::Report(Report::Started) => {
                     starting = starting.saturating_sub(1);
-                    // A run without delays counts whole.
-                    if starting == 0 && begun.elapsed() > AT_ONCE {
-                        sampler.restart_totals();
+                    if starting == 0 && self.staggered() {
+                        sampler.restart_rates();
                     }
                 }
                 Woken::Report(Report::Done(side, reason)) => {
@@ -397,11 +430,23 @@ impl Load {
                 Woken::Report(Report::Note(note)) => watch.note(&note),
                 Woken::Report(Report::Failed(error)) => break Some(error),
                 Woken::Report(Report::Ended(side)) => self.ended(side),
+                Woken::Report(Report::Settled) => self.settled += 1,
                 Woken::Report(Report::Ready(_)) => {}
             }
         };
+        // What is left of an interval counts as one, unless it is next to nothing.
+        if ticked.elapsed() > interval / 10 {
+            watch.interval(&sampler.tick());
+        }
         run.stopped = reasons;
         failed
+    }
+
+    /// Channels start at different times on purpose.
+    fn staggered(&self) -> bool {
+        let consumers = &self.settings.consumers;
+        let delays = self.settings.producers.start_delay + consumers.start_delay;
+        !delays.is_zero() || consumers.slow_start
     }
 
     /// How many channels of each side have a limit of their own; the load ends with the last.
@@ -421,12 +466,11 @@ impl Load {
     async fn woken(&mut self, next: Instant, end: Option<Instant>) -> Woken {
         let until = tokio::time::Instant::from_std(next.min(end.unwrap_or(next)));
         tokio::select! {
-            biased;
             () = tokio::time::sleep_until(until) => match end.is_some_and(|end| end <= next) {
                 true => Woken::TimeIsUp,
                 false => Woken::Tick,
             },
-            _ = tokio::signal::ctrl_c() => Woken::Interrupted,
+            () = interrupted() => Woken::Interrupted,
             report = self.steering.reports.recv() => match report {
                 Some(report) => Woken::Report(report),
                 None => Woken::Interrupted,
@@ -451,8 +495,7 @@ impl Load {
         let all_ended = async {
             while self.producers + self.consumers > 0 {
                 match self.steering.reports.recv().await {
-                    Some(Report::Ended(side)) => self.ended(side),
-                    Some(_) => {}
+                    Some(report) => self.note_end(&report),
                     None => break,
                 }
             }
@@ -469,31 +512,61 @@ impl Load {
         drained
     }
 
-    /// Waits until nothing has come for a second, as long as that takes.
+    /// Waits until all that must come has. What is missing when nothing has come for a while will
+    /// not come any more.
     async fn drain(&mut self) -> bool {
-        const QUIET: Duration = Duration::from_secs(1);
-        let received = |meters: &[Arc<Mutex<Meter>>]| -> u64 {
-            meters.iter().map(|meter| lock(meter).counts.received).sum()
-        };
-        let mut before = received(&self.meters);
-        let mut quiet_since = Instant::now();
-        while quiet_since.elapsed() < QUIET {
+        const LOOK: Duration = Duration::from_millis(50);
+        /// For what would be there twice.
+        const AFTERWARDS: Duration = Duration::from_millis(300);
+        let patience = self.patience();
+        let mut noted = self.ledger.noted();
+        let mut since = Instant::now();
+        loop {
             tokio::select! {
-                () = tokio::time::sleep(QUIET / 20) => {}
-                _ = tokio::signal::ctrl_c() => return false,
+                () = tokio::time::sleep(LOOK) => {}
+                () = interrupted() => return false,
                 report = self.steering.reports.recv() => match report {
-                    Some(Report::Ended(side)) => self.ended(side),
+                    Some(Report::Settled) => self.settled += 1,
                     Some(Report::Failed(_)) | None => return false,
-                    Some(_) => {}
+                    Some(report) => {
+                        self.note_end(&report);
+                        continue;
+                    }
                 },
             }
-            let now = received(&self.meters);
-            if now != before {
-                before = now;
-                quiet_since = Instant::now();
+            let now = self.ledger.noted();
+            if now != noted {
+                (noted, since) = (now, Instant::now());
+            }
+            if self.settled >= self.publishers && self.ledger.complete(&lock(&self.sent)) {
+                tokio::time::sleep(AFTERWARDS).await;
+                return true;
+            }
+            if since.elapsed() > patience {
+                return true;
             }
         }
-        true
+    }
+
+    /// How long it may take from one message to the next.
+    fn patience(&self) -> Duration {
+        const LEAST: Duration = Duration::from_secs(10);
+        let consumers = &self.settings.consumers;
+        let latency = consumers.latency.iter().map(|(latency, _)| *latency).max();
+        let spacing = consumers.rate.filter(|rate| *rate > 0.0);
+        let each = latency.unwrap_or_default()
+            + spacing.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(1.0 / rate))
+            + consumers.polling.unwrap_or_default();
+        LEAST
+            + each * 3
+            + consumers.start_delay
+            + self.settings.producers.confirm_timeout.min(LEAST)
+    }
+
+    fn note_end(&mut self, report: &Report) {
+        if let Report::Ended(side) = report {
+            self.ended(*side);
+        }
     }
 
     fn conclude_checks(&self, all_came: bool) -> Option<crate::result::Checks> {

@@ -1,6 +1,6 @@
 //! Who does what: the connections of a load, with the queues and routing keys of their channels.
 
-use super::checks::Attribution;
+use super::checks::{self, Attribution, MARKED};
 use super::producer::names_producer;
 use super::random::Random;
 use crate::settings::{Allocation, Queues, Settings};
@@ -67,23 +67,42 @@ impl Plan {
         let routes = Routes::new(settings, &mut random);
         let consumers = consumers(settings, &routes, &mut brokers);
         let producers = producers(settings, &routes, &mut brokers);
-        let publishing = settings.producers.count * u32::from(settings.producers.channels);
         let topology = &settings.topology;
+        let keys: Vec<String> = producers
+            .iter()
+            .flat_map(|connection| &connection.channels)
+            .map(|channel| channel.routing_key.clone())
+            .collect();
+        let attribution = Attribution {
+            base: (random.next() as u32 | MARKED) & !0xffff,
+            unnamed: keys.len() == 1 && !names_producer(&settings.payload.body),
+            keys,
+            spread: topology.random_routing_key.is_some()
+                && (topology.predeclared || topology.exchange_type.starts_with("x-"))
+                || SPREADING.contains(&topology.exchange_type.as_str()),
+            routes: certain_routes(settings),
+        };
         Plan {
             producers,
             consumers,
             queues: routes.declared_first(settings),
-            attribution: Attribution {
-                // Never 0, which stands for nobody.
-                base: (random.next() as u32 | 1 << 31) & !0xffff,
-                producers: publishing,
-                unnamed: publishing == 1 && !names_producer(&settings.payload.body),
-                spread: topology.random_routing_key.is_some()
-                    && (topology.predeclared || topology.exchange_type.starts_with("x-"))
-                    || SPREADING.contains(&topology.exchange_type.as_str()),
-                expect_all: settings.verify,
-            },
+            attribution,
         }
+    }
+}
+
+/// Where messages go for certain: others may have bound what they like, but what this load binds is
+/// bound.
+fn certain_routes(settings: &Settings) -> checks::Routes {
+    let topology = &settings.topology;
+    let bound = topology.exchange.is_empty() || !topology.skip_binding;
+    match topology.exchange_type.as_str() {
+        _ if !bound || topology.random_routing_key.is_some() || topology.predeclared => {
+            checks::Routes::Some
+        }
+        "fanout" if !topology.exchange.is_empty() => checks::Routes::All,
+        "direct" => checks::Routes::ByKey,
+        _ => checks::Routes::Some,
     }
 }
 

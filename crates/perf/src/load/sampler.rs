@@ -22,9 +22,14 @@ pub struct Sampler {
     /// Each interval's latencies, for sums over a part of the run.
     kept: Vec<(Counts, Option<Latency>, Option<Latency>)>,
     keep: bool,
-    /// Since all channels have started.
+    /// How many intervals an entry of the series is made of, and how many are in the last one.
+    stride: u32,
+    in_last: u32,
     sum: Sum,
 }
+
+/// Entries of a series. A longer run has fewer, longer ones.
+const MAX_SERIES: usize = if cfg!(test) { 64 } else { 8_192 };
 
 /// All that is read at one moment.
 #[derive(Clone, Copy)]
@@ -34,10 +39,12 @@ struct Look {
     broker: Option<Usage>,
 }
 
-/// Counts and latencies of a part of a run.
+/// What a run adds up to.
 struct Sum {
-    since: Look,
     counts: Counts,
+    /// The part of it that rates are of.
+    since: Look,
+    rated: Counts,
     consumer: Histogram<u64>,
     confirm: Histogram<u64>,
     peak_rss: u64,
@@ -64,8 +71,9 @@ impl Look {
 impl Sum {
     fn since(look: Look) -> Sum {
         Sum {
-            since: look,
             counts: Counts::default(),
+            since: look,
+            rated: Counts::default(),
             consumer: empty_histogram(),
             confirm: empty_histogram(),
             peak_rss: 0,
@@ -90,14 +98,17 @@ impl Sampler {
             series: Vec::new(),
             kept: Vec::new(),
             keep,
+            stride: 1,
+            in_last: 0,
             sum: Sum::since(now),
         }
     }
 
-    /// All channels have started: the totals count from here.
-    pub fn restart_totals(&mut self) {
+    /// All channels have started: rates are of the time from here on.
+    pub fn restart_rates(&mut self) {
         self.collect();
-        self.sum = Sum::since(Look::now(self.process));
+        self.sum.since = Look::now(self.process);
+        self.sum.rated = Counts::default();
     }
 
     /// Takes what the meters hold. It counts for the totals and for the interval under way.
@@ -111,14 +122,15 @@ impl Sampler {
             lock(meter).drain_into(&mut taken);
         }
         self.sum.counts.add(&taken.counts);
+        self.sum.rated.add(&taken.counts);
         // All have the same bounds.
         let _ = self.sum.consumer.add(&taken.consumer);
         let _ = self.sum.confirm.add(&taken.confirm);
         taken.drain_into(&mut self.fresh);
     }
 
-    /// Ends an interval; `None` if nothing happened in it.
-    pub fn tick(&mut self) -> Option<Interval> {
+    /// Ends an interval.
+    pub fn tick(&mut self) -> Interval {
         self.collect();
         let now = Look::now(self.process);
         let seconds = (now.at - self.last.at).as_secs_f64().max(1e-9);
@@ -136,7 +148,8 @@ impl Sampler {
             confirm_latency: Percentiles::of(&self.fresh.confirm),
             broker_cpu_seconds: broker.map(|(a, b)| b.cpu.saturating_sub(a.cpu).as_secs_f64()),
             broker_rss_bytes: now.broker.map(|usage| usage.rss),
-            broker_written_bytes: broker.map(|(a, b)| b.written.saturating_sub(a.written)),
+            broker_written_bytes: broker
+                .and_then(|(a, b)| Some(b.written?.saturating_sub(a.written?))),
         };
         self.sum.peak_rss = self
             .sum
@@ -152,7 +165,43 @@ impl Sampler {
         self.fresh.consumer.reset();
         self.fresh.confirm.reset();
         self.series.push(interval);
-        Some(interval).filter(|_| !counts.idle())
+        self.thin_out();
+        interval
+    }
+
+    /// Keeps the series from growing without bound.
+    fn thin_out(&mut self) {
+        if self.in_last > 0 && self.in_last < self.stride {
+            let at = self.series.len() - 2;
+            self.join(at);
+            self.in_last += 1;
+        } else {
+            self.in_last = 1;
+        }
+        if self.series.len() > MAX_SERIES {
+            for at in 0..self.series.len() / 2 {
+                self.join(at);
+            }
+            self.stride *= 2;
+            // The last one may hold a single interval, or one that is full.
+            self.in_last = self.stride;
+        }
+    }
+
+    /// Makes one entry of that one and the next.
+    fn join(&mut self, at: usize) {
+        let before = at
+            .checked_sub(1)
+            .map_or(0.0, |before| self.series[before].time);
+        let second = self.series.remove(at + 1);
+        self.series[at] = self.series[at].followed_by(&second, before);
+        if self.keep {
+            let (counts, consumer, confirm) = self.kept.remove(at + 1);
+            let first = &mut self.kept[at];
+            first.0.add(&counts);
+            first.1 = joined(first.1.take(), consumer);
+            first.2 = joined(first.2.take(), confirm);
+        }
     }
 
     /// The intervals so far.
@@ -171,14 +220,16 @@ impl Sampler {
             .broker
             .map_or(0, |usage| usage.rss)
             .max(self.sum.peak_rss);
-        let mut totals = totals(&self.sum.counts, (now.at - since.at).as_secs_f64());
+        let seconds = (now.at - since.at).as_secs_f64();
+        let mut totals = totals(&self.sum.counts, &self.sum.rated, seconds);
         totals.load_cpu_seconds = (now.own_cpu - since.own_cpu).as_secs_f64();
         if let Some((before, after)) = broker {
             totals.broker_cpu_seconds = Some(after.cpu.saturating_sub(before.cpu).as_secs_f64());
-            totals.broker_written_bytes = Some(after.written.saturating_sub(before.written));
+            let written = before.written.zip(after.written);
+            totals.broker_written_bytes = written.map(|(a, b)| b.saturating_sub(a));
             totals.broker_rss_bytes = Some(rss);
         }
-        per_message(&mut totals);
+        per_message(&mut totals, &self.sum.rated);
         Summed {
             totals,
             counts: self.sum.counts,
@@ -206,13 +257,13 @@ impl Sampler {
                 }
             }
         }
-        let mut totals = totals(&counts, seconds);
+        let mut totals = totals(&counts, &counts, seconds);
         totals.load_cpu_seconds = all.load_cpu_seconds * seconds / all.seconds.max(1e-9);
         let cpu: Option<f64> = intervals.iter().map(|i| i.broker_cpu_seconds).sum();
         totals.broker_cpu_seconds = cpu;
         totals.broker_written_bytes = intervals.iter().map(|i| i.broker_written_bytes).sum();
         totals.broker_rss_bytes = intervals.iter().filter_map(|i| i.broker_rss_bytes).max();
-        per_message(&mut totals);
+        per_message(&mut totals, &counts);
         Some(Summed {
             totals,
             counts,
@@ -222,7 +273,21 @@ impl Sampler {
     }
 }
 
-fn totals(counts: &Counts, seconds: f64) -> Totals {
+fn joined(first: Option<Latency>, second: Option<Latency>) -> Option<Latency> {
+    match (first, second) {
+        (Some(first), Some(second)) => {
+            let mut histogram = first.histogram();
+            // Both have the same bounds.
+            let _ = histogram.add(second.histogram());
+            Latency::of(&histogram)
+        }
+        (first, second) => first.or(second),
+    }
+}
+
+/// `rated` is what was counted in those seconds.
+fn totals(counts: &Counts, rated: &Counts, seconds: f64) -> Totals {
+    let rate = |count: u64| count as f64 / seconds.max(1e-9);
     Totals {
         seconds,
         sent: counts.sent,
@@ -230,8 +295,8 @@ fn totals(counts: &Counts, seconds: f64) -> Totals {
         nacked: counts.nacked,
         returned: counts.returned,
         received: counts.received,
-        sent_rate: counts.sent as f64 / seconds.max(1e-9),
-        received_rate: counts.received as f64 / seconds.max(1e-9),
+        sent_rate: rate(rated.sent),
+        received_rate: rate(rated.received),
         ..Totals::default()
     }
 }
@@ -239,9 +304,9 @@ fn totals(counts: &Counts, seconds: f64) -> Totals {
 /// CPU time is counted in ticks of 10 ms: below this it says nothing of a message.
 const COUNTABLE: f64 = 0.1;
 
-fn per_message(totals: &mut Totals) {
-    let messages = match totals.received {
-        0 => totals.sent,
+fn per_message(totals: &mut Totals, rated: &Counts) {
+    let messages = match rated.received {
+        0 => rated.sent,
         received => received,
     };
     let enough = |cpu: &f64| *cpu >= COUNTABLE && messages > 0;
@@ -266,20 +331,18 @@ mod tests {
     }
 
     #[test]
-    fn totals_begin_where_all_have_started() {
+    fn rates_begin_where_all_have_started() {
         let (meter, mut sampler) = sampler();
         receive(&meter, 10, 1_000);
-        sampler.restart_totals();
+        sampler.restart_rates();
         receive(&meter, 5, 2_000);
-        let interval = sampler.tick().expect("something happened");
+        let interval = sampler.tick();
         assert_eq!(interval.consumer_latency.map(|l| l.count), Some(15));
-        assert!(sampler.tick().is_none());
+        assert!(sampler.tick().idle());
         let sum = sampler.sum();
-        assert_eq!((sum.totals.received, sum.totals.sent), (5, 0));
-        assert_eq!(
-            sum.consumer_latency.map(|l| l.percentiles.min_ns),
-            Some(2_000)
-        );
+        assert_eq!((sum.totals.received, sum.totals.sent), (15, 0));
+        let rated = sum.totals.received_rate * sum.totals.seconds;
+        assert!((rated - 5.0).abs() < 1e-6, "{rated}");
         assert_eq!(sampler.series().len(), 2);
     }
 
@@ -296,6 +359,35 @@ mod tests {
         let latency = steady.consumer_latency.expect("some").percentiles;
         assert_eq!((latency.count, latency.max_ns), (30, 1_000));
         assert!(sampler.steady(3, &all).is_none());
+    }
+
+    #[test]
+    fn long_series_get_coarser_and_keep_their_sums() {
+        let (meter, mut sampler) = sampler();
+        let ticks = MAX_SERIES as u64 * 5 + 3;
+        for _ in 0..ticks {
+            receive(&meter, 1, 1_000);
+            sampler.tick();
+        }
+        let series = sampler.series().len();
+        assert!(series <= MAX_SERIES && series > MAX_SERIES / 4, "{series}");
+        let mut before = 0.0;
+        let mut received = 0.0;
+        for interval in sampler.series() {
+            received += interval.received_rate * (interval.time - before);
+            before = interval.time;
+        }
+        assert!(
+            (received - ticks as f64).abs() < 1.0,
+            "{received} of {ticks}"
+        );
+        let all = sampler.sum().totals;
+        let steady = sampler.steady(0, &all).expect("all of it");
+        assert_eq!(steady.totals.received, ticks);
+        assert_eq!(
+            steady.consumer_latency.map(|l| l.percentiles.count),
+            Some(ticks)
+        );
     }
 
     #[test]

@@ -74,28 +74,32 @@ pub async fn declare_queue(
 }
 
 /// Deletes named queues, and the exchange if nothing else is bound to it. What cannot be deleted stays.
-pub async fn clean_up(mut connection: Connection, topology: &Topology) {
+pub async fn clean_up(
+    mut connection: Connection,
+    topology: &Topology,
+) -> Result<(), client::Error> {
     let names = match &topology.queues {
         Queues::ServerNamed => &[][..],
         Queues::Shared(names) | Queues::InTurn(names) => names,
     };
     let exchange = &topology.exchange;
-    let result = async {
-        for name in names {
-            let channel = connection.open_channel().await?;
-            match connection.delete_queue(channel, name).await {
-                Ok(_) => connection.close_channel(channel).await?,
-                Err(client::Error::ChannelClosed { .. }) => {}
-                Err(error) => return Err(error),
-            }
+    for name in names {
+        let channel = connection.open_channel().await?;
+        match connection.delete_queue(channel, name).await {
+            Ok(_) => connection.close_channel(channel).await?,
+            Err(client::Error::ChannelClosed { .. }) => {}
+            Err(error) => return Err(error),
         }
-        if !exchange.is_empty() && !exchange.starts_with("amq.") && !topology.predeclared {
-            let channel = connection.open_channel().await?;
-            connection.delete_exchange(channel, exchange, true).await?;
+    }
+    if !exchange.is_empty() && !exchange.starts_with("amq.") && !topology.predeclared {
+        let channel = connection.open_channel().await?;
+        match connection.delete_exchange(channel, exchange, true).await {
+            // Somebody else uses it.
+            Ok(()) | Err(client::Error::ChannelClosed { .. }) => {}
+            Err(error) => return Err(error),
         }
-        connection.close().await
-    };
-    let _ = result.await;
+    }
+    connection.close().await
 }
 
 fn missing(error: &client::Error) -> bool {

@@ -20,6 +20,10 @@ impl Lines {
 
 impl Show for Lines {
     fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+        // PerfTest is silent while nothing happens.
+        if interval.idle() {
+            return Ok(());
+        }
         self.say(&line(&self.id, self.shown, interval))
     }
 
@@ -177,6 +181,12 @@ fn checks(checks: &Checks) -> String {
     );
     if checks.redelivered > 0 {
         line.push_str(&format!(", redelivered {}", checks.redelivered));
+    }
+    if checks.foreign_gaps > 0 {
+        line.push_str(&format!(
+            "; gaps of other processes' producers: {} (if all their messages were to come here)",
+            checks.foreign_gaps
+        ));
     }
     if checks.unchecked > 0 {
         line.push_str(&format!(

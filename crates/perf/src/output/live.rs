@@ -1,7 +1,7 @@
 //! The display on a terminal: a few lines that are drawn anew each interval.
 //!
 //! ```text
-//!  test-101500-123 · 12 s · RabbitMQ 3.10.8
+//!  test-101500-123 · 12 s
 //!  sent      25,104 msg/s   ▁▂▅▇▇▇▇▇
 //!  received  25,098 msg/s   ▁▂▅▇▇▇▇▇
 //!  latency   median 310 µs   p99 1.20 ms   max 4.50 ms   ▂▂▃▂▂▇▂▂ p99
@@ -18,7 +18,7 @@ use crate::result::{Interval, Percentiles, Run};
 use crate::settings::Settings;
 
 /// Intervals in a sparkline.
-const SPARKS: usize = 40;
+const SPARKS: usize = 30;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Columns of the progress bar.
 const BAR: usize = 40;
@@ -44,7 +44,11 @@ impl Live {
         let producers = &settings.producers;
         let consumers = &settings.consumers;
         let all = |limit: Option<u64>, count: u32, channels: u16| {
-            limit.map(|limit| limit * u64::from(count) * u64::from(channels))
+            limit.map(|limit| {
+                limit
+                    .saturating_mul(u64::from(count))
+                    .saturating_mul(u64::from(channels))
+            })
         };
         Live {
             id: settings.id.clone(),
@@ -161,12 +165,14 @@ impl Show for Live {
             false => interval.sent_rate,
         };
         self.done += rate * (interval.time - self.last).max(0.0);
-        let lines = self.lines(interval);
+        let (columns, rows) = size();
+        let mut lines = self.lines(interval);
+        // What has scrolled away cannot be drawn anew.
+        lines.truncate(rows.saturating_sub(1).max(1));
         self.last = interval.time;
         let mut text = self.rewind();
         self.drawn = lines.len();
         // A line that wrapped would be two to the cursor.
-        let columns = columns();
         for line in &lines {
             text.extend(line.chars().take(columns));
             text.push('\n');
@@ -192,11 +198,18 @@ impl Show for Live {
     }
 }
 
-/// The terminal's width.
-fn columns() -> usize {
+/// The terminal's columns and rows.
+fn size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stdout());
-    let columns = size.map_or(0, |size| usize::from(size.ws_col));
-    if columns == 0 { 80 } else { columns }
+    let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+    let or = |given: u16, usual| {
+        if given == 0 {
+            usual
+        } else {
+            usize::from(given)
+        }
+    };
+    (or(columns, 80), or(rows, 24))
 }
 
 fn flow(name: &str, rate: f64, series: &[f64]) -> String {

@@ -58,6 +58,7 @@ trait Show {
 pub struct Output {
     shows: Vec<Box<dyn Show>>,
     id: String,
+    live: bool,
     announce: bool,
 }
 
@@ -94,6 +95,7 @@ impl Output {
         Ok(Output {
             shows,
             id: settings.id.clone(),
+            live,
             announce: !live && !output.quiet,
         })
     }
@@ -121,8 +123,12 @@ impl Watch for Output {
     }
 
     fn note(&mut self, note: &str) {
+        let line = format!("leveret perf: {note}");
+        if self.live {
+            return self.each(|show| show.say(&line));
+        }
         // Beside the figures, so that scripts that read those are not disturbed.
-        let _ = writeln!(io::stderr(), "leveret perf: {note}");
+        let _ = writeln!(io::stderr(), "{line}");
     }
 
     fn interval(&mut self, interval: &Interval) {

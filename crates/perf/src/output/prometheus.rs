@@ -139,9 +139,13 @@ fn labels(tags: &[(String, String)], quantile: Option<&str>) -> String {
 
 /// One request a connection, one at a time: scrapers come every few seconds.
 fn serve(listener: &TcpListener, endpoint: &str, page: &Mutex<String>) {
-    for stream in listener.incoming().flatten() {
-        // A scraper that goes away is its own affair.
-        let _ = answer(stream, endpoint, page);
+    for stream in listener.incoming() {
+        match stream {
+            // A scraper that goes away is its own affair.
+            Ok(stream) => drop(answer(stream, endpoint, page)),
+            // Out of files, mostly: that does not get better at once.
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
     }
 }
 

@@ -58,6 +58,31 @@ impl Percentiles {
     }
 }
 
+impl Percentiles {
+    /// Of two parts of a run: there is no telling what they are together, but no more than this.
+    pub fn worse_of(&self, other: &Percentiles) -> Percentiles {
+        let count = self.count + other.count;
+        let weighted = |a: u64, b: u64| {
+            let sum =
+                u128::from(a) * u128::from(self.count) + u128::from(b) * u128::from(other.count);
+            (sum / u128::from(count.max(1))) as u64
+        };
+        Percentiles {
+            count,
+            min_ns: self.min_ns.min(other.min_ns),
+            mean_ns: weighted(self.mean_ns, other.mean_ns),
+            stdev_ns: self.stdev_ns.max(other.stdev_ns),
+            p50_ns: self.p50_ns.max(other.p50_ns),
+            p75_ns: self.p75_ns.max(other.p75_ns),
+            p90_ns: self.p90_ns.max(other.p90_ns),
+            p95_ns: self.p95_ns.max(other.p95_ns),
+            p99_ns: self.p99_ns.max(other.p99_ns),
+            p999_ns: self.p999_ns.max(other.p999_ns),
+            max_ns: self.max_ns.max(other.max_ns),
+        }
+    }
+}
+
 /// A latency distribution.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Latency {

@@ -113,10 +113,10 @@ pub struct Broker {
     pub pid: Option<u32>,
 }
 
-/// Sums and means over a run.
+/// Sums over a run, and rates of the time in which all its channels ran.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Totals {
-    /// How long, in seconds.
+    /// How long all channels ran, in seconds: what rates, CPU time and bytes are of.
     pub seconds: f64,
     /// Messages published.
     pub sent: u64,
@@ -183,6 +183,48 @@ pub struct Interval {
     pub broker_written_bytes: Option<u64>,
 }
 
+impl Interval {
+    /// True if nothing happened in it.
+    pub fn idle(&self) -> bool {
+        let rates = self.sent_rate + self.confirmed_rate + self.nacked_rate;
+        rates + self.returned_rate + self.received_rate == 0.0
+    }
+
+    /// This interval and the next as one; `before` is where this one began.
+    pub fn followed_by(&self, next: &Interval, before: f64) -> Interval {
+        let (first, second) = (self.time - before, next.time - self.time);
+        let whole = (first + second).max(1e-9);
+        let rate = |a: f64, b: f64| (a * first + b * second) / whole;
+        Interval {
+            time: next.time,
+            sent_rate: rate(self.sent_rate, next.sent_rate),
+            confirmed_rate: rate(self.confirmed_rate, next.confirmed_rate),
+            nacked_rate: rate(self.nacked_rate, next.nacked_rate),
+            returned_rate: rate(self.returned_rate, next.returned_rate),
+            received_rate: rate(self.received_rate, next.received_rate),
+            consumer_latency: worse(self.consumer_latency, next.consumer_latency),
+            confirm_latency: worse(self.confirm_latency, next.confirm_latency),
+            broker_cpu_seconds: sum(self.broker_cpu_seconds, next.broker_cpu_seconds),
+            broker_rss_bytes: self.broker_rss_bytes.max(next.broker_rss_bytes),
+            broker_written_bytes: sum(self.broker_written_bytes, next.broker_written_bytes),
+        }
+    }
+}
+
+fn sum<T: std::ops::Add<Output = T>>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
+}
+
+fn worse(a: Option<Percentiles>, b: Option<Percentiles>) -> Option<Percentiles> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.worse_of(&b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// Whether each producer's messages came once each and in order.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Checks {
@@ -192,6 +234,10 @@ pub struct Checks {
     pub unchecked: u64,
     /// Numbers that never came, though later ones of the same producer did.
     pub gaps: u64,
+    /// The same for producers of other processes. They may be no loss: whether all their messages
+    /// were to come here is not known.
+    #[serde(default)]
+    pub foreign_gaps: u64,
     /// Messages that came more than once, without being marked as redelivered.
     pub duplicates: u64,
     /// Messages that came after a later one of the same producer, on one queue and consumer.
@@ -248,7 +294,7 @@ impl Document {
 
     /// Reads one from a file.
     pub fn read(path: &Path) -> Result<Document, Error> {
-        let text = fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
+        let text = read_text(path).map_err(|source| Error::file(path, source))?;
         Document::parse(&text).map_err(|reason| Error::NotAResult {
             path: path.to_owned(),
             reason,
@@ -267,9 +313,13 @@ impl Document {
         }
     }
 
-    /// Writes it to a file, whole or not at all.
+    /// Writes it to a file, whole or not at all; to what is no file, such as a pipe, as it comes.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let text = serde_json::to_string(self).map_err(|error| Error::file(path, error.into()))?;
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+            return fs::write(path, format!("{text}\n"))
+                .map_err(|source| Error::file(path, source));
+        }
         let mut beside = path.as_os_str().to_owned();
         beside.push(".new");
         fs::write(&beside, format!("{text}\n"))
@@ -281,6 +331,20 @@ impl Document {
     pub fn append(&self, path: &Path) -> Result<(), Error> {
         let text = serde_json::to_string(self).map_err(|error| Error::file(path, error.into()))?;
         append_line(path, &text).map_err(|source| Error::file(path, source))
+    }
+}
+
+/// A result larger than this is none.
+const MAX_FILE: u64 = 1 << 30;
+
+/// Reads a text file of sane size.
+pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let mut file = fs::File::open(path)?.take(MAX_FILE + 1);
+    file.read_to_string(&mut text)?;
+    match text.len() as u64 > MAX_FILE {
+        true => Err(std::io::Error::other("it has more than 1 GiB")),
+        false => Ok(text),
     }
 }
 

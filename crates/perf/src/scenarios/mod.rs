@@ -24,6 +24,7 @@ pub use arguments::{Common, Keeping, Target, find_process};
 pub use table::table;
 
 use crate::Error;
+use crate::interrupt::is_interrupted;
 use crate::load;
 use crate::number;
 use crate::output::Silent;
@@ -136,9 +137,8 @@ pub fn run(
             for target in &targets {
                 let run = case.run(target, round, common.steady());
                 say(out, &line(&run));
-                let interrupted = run.stopped.contains_key("Interrupted");
                 document.runs.push(run);
-                if interrupted {
+                if is_interrupted() {
                     return Ok(document);
                 }
             }

@@ -2,13 +2,13 @@
 //! figures and the same ends as any load.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
-use crate::load::{Meter, Sampler};
+use crate::interrupt::{interrupted, is_interrupted};
+use crate::load::{INTERRUPTED, Meter, Sampler};
 use crate::result::{Broker, Run};
 use crate::{Error, clock};
 
@@ -19,17 +19,64 @@ use super::Target;
 pub struct Hand {
     /// To count into.
     pub meter: Arc<Mutex<Meter>>,
-    stop: Arc<AtomicBool>,
+    stage: watch::Sender<Stage>,
 }
 
+/// Where a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    SetUp,
+    Flow,
+    CleanUp,
+    Stop,
+}
+
+/// How long a task may take after it was told to stop.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long setting up may take.
+const SET_UP: Duration = Duration::from_secs(60);
+
 impl Hand {
+    /// Messages flow from here on: time and rates count.
+    pub fn begin(&self) {
+        self.go_on_to(Stage::Flow);
+    }
+
+    /// All messages have come: time and rates count no more.
+    pub fn end(&self) {
+        self.go_on_to(Stage::CleanUp);
+    }
+
     /// True once it is to end.
     pub fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        *self.stage.borrow() >= Stage::Stop
+    }
+
+    fn go_on_to(&self, stage: Stage) {
+        self.stage.send_if_modified(|current| {
+            let later = stage > *current;
+            *current = stage.max(*current);
+            later
+        });
+    }
+
+    async fn reached(&self, stage: Stage) {
+        // This end keeps the channel open.
+        let _ = self
+            .stage
+            .subscribe()
+            .wait_for(|current| *current >= stage)
+            .await;
+    }
+
+    /// Given up: told to stop, and not done soon after.
+    async fn given_up(&self) {
+        self.reached(Stage::Stop).await;
+        tokio::time::sleep(GRACE).await;
     }
 }
 
-/// Runs a task until it ends by itself, or for that time.
+/// Runs a task until it ends by itself, or for that time from when messages flow.
 pub fn measure<F: Future<Output = Result<(), Error>>>(
     target: &Target,
     time: Option<Duration>,
@@ -37,7 +84,7 @@ pub fn measure<F: Future<Output = Result<(), Error>>>(
 ) -> Run {
     let hand = Hand {
         meter: Meter::shared(),
-        stop: Arc::new(AtomicBool::new(false)),
+        stage: watch::channel(Stage::SetUp).0,
     };
     let mut run = Run {
         started: clock::timestamp(),
@@ -52,13 +99,13 @@ pub fn measure<F: Future<Output = Result<(), Error>>>(
         let connection = client::Connection::connect(&target.options).await?;
         (run.broker.product, run.broker.version) = crate::load::product_and_version(&connection);
         connection.close().await?;
-        watch(target, time, hand, task, &mut run).await
+        look_on(target, time, hand, task, &mut run).await
     });
     run.error = result.err().map(|error| error.to_string());
     run
 }
 
-async fn watch<F: Future<Output = Result<(), Error>>>(
+async fn look_on<F: Future<Output = Result<(), Error>>>(
     target: &Target,
     time: Option<Duration>,
     hand: Hand,
@@ -71,46 +118,82 @@ async fn watch<F: Future<Output = Result<(), Error>>>(
     let thread = std::thread::Builder::new()
         .name("perf-own".into())
         .spawn(move || {
-            let _ = sender.send(block_on(task(of_thread)));
+            let result = block_on(async {
+                let given_up = of_thread.clone();
+                tokio::select! {
+                    result = task(of_thread) => result,
+                    () = given_up.given_up() => {
+                        Err(Error::Load("the broker does not answer; the load was given up".into()))
+                    }
+                }
+            });
+            let _ = sender.send(result);
         });
     let thread = thread.map_err(|source| Error::System {
         what: "cannot start a thread",
         source,
     })?;
+    let panicked = |_| Err(Error::Load("a thread of the load panicked".into()));
+    let mut result = tokio::select! {
+        ended = &mut ended => Some(ended.unwrap_or_else(panicked)),
+        () = hand.reached(Stage::Flow) => None,
+        () = interrupted() => None,
+        () = tokio::time::sleep(SET_UP) => None,
+    };
+    sampler.restart_rates();
+    if result.is_none() && *hand.stage.borrow() < Stage::Flow {
+        hand.go_on_to(Stage::Stop);
+    }
     let end = time.map(|time| Instant::now() + time);
     let mut next = Instant::now();
-    let mut result = None;
-    while result.is_none() && !hand.stopped() {
-        next += Duration::from_secs(1);
-        let wake = tokio::time::Instant::from_std(end.map_or(next, |end| end.min(next)));
+    while result.is_none() && *hand.stage.borrow() < Stage::CleanUp {
+        next = (next + INTERVAL).max(Instant::now());
+        let wake = end.map_or(next, |end| end.min(next));
         tokio::select! {
-            ended = &mut ended => result = ended.ok(),
-            _ = tokio::signal::ctrl_c() => {
-                run.stopped.insert("Interrupted".into(), 1);
-                hand.stop.store(true, Ordering::Relaxed);
-            }
-            () = tokio::time::sleep_until(wake) => {
+            ended = &mut ended => result = Some(ended.unwrap_or_else(panicked)),
+            () = hand.reached(Stage::CleanUp) => {}
+            () = interrupted() => hand.go_on_to(Stage::Stop),
+            () = tokio::time::sleep_until(wake.into()) => {
                 sampler.tick();
                 if end.is_some_and(|end| end <= Instant::now()) {
                     run.stopped.insert("Reached time limit".into(), 1);
-                    hand.stop.store(true, Ordering::Relaxed);
+                    hand.go_on_to(Stage::Stop);
                 }
             }
         }
     }
     let summed = sampler.sum();
+    if is_interrupted() {
+        run.stopped.insert(INTERRUPTED.into(), 1);
+    }
     run.series = sampler.series().to_vec();
     run.totals = summed.totals;
     run.consumer_latency = summed.consumer_latency;
     run.confirm_latency = summed.confirm_latency;
     let result = match result {
         Some(result) => result,
-        None => ended.await.unwrap_or(Ok(())),
+        None => {
+            let ended = async {
+                tokio::select! {
+                    ended = &mut ended => ended.unwrap_or_else(panicked),
+                    () = async { interrupted().await; hand.go_on_to(Stage::Stop); std::future::pending().await } => Ok(()),
+                }
+            };
+            tokio::time::timeout(SET_UP, ended)
+                .await
+                .unwrap_or_else(|_| {
+                    hand.go_on_to(Stage::Stop);
+                    Err(Error::Load("cleaning up took too long".into()))
+                })
+        }
     };
     // A panic has been printed by the thread itself.
     let _ = thread.join();
     result
 }
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a future on this thread alone.
 pub fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {

@@ -25,6 +25,9 @@ pub struct Arguments {
     only: Option<String>,
 }
 
+/// What the names of the backlog's cases begin with.
+const BACKLOG: &str = "backlog";
+
 /// The whole set.
 pub fn scenario(arguments: &Arguments) -> Scenario {
     let mut cases = throughput(arguments);
@@ -34,7 +37,10 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
     cases.extend(latency(arguments));
     cases.extend(backlog(arguments));
     if let Some(text) = &arguments.only {
-        cases.retain(|case| case.name.contains(text));
+        let backlog = BACKLOG.contains(text.as_str());
+        let belongs = |name: &str| backlog && name.starts_with(BACKLOG);
+        // What is filled is drained, too.
+        cases.retain(|case| case.name.contains(text) || belongs(&case.name));
     }
     Scenario {
         name: "suite",
@@ -174,7 +180,7 @@ fn backlog(arguments: &Arguments) -> Vec<Case> {
     fill.clean_up = false;
     let messages = arguments.backlog;
     vec![
-        Case::load("backlog, fill", fill).with("messages", messages),
-        Case::load("backlog, drain", drain).with("messages", messages),
+        Case::load(format!("{BACKLOG}, fill"), fill).with("messages", messages),
+        Case::load(format!("{BACKLOG}, drain"), drain).with("messages", messages),
     ]
 }

@@ -2,6 +2,7 @@
 //! AMQP 0-8; then a consumer that acknowledges one by one. Can anything be lost or reordered?
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use client::method::access;
 use client::{
@@ -9,7 +10,7 @@ use client::{
     PublishFlags, QueueOptions, Version,
 };
 
-use crate::load::{Attribution, Checker, Ledger, Mark, Sent};
+use crate::load::{Attribution, Checker, INTERRUPTED, Ledger, MARKED, Mark, Routes, Sent};
 use crate::result::Run;
 use crate::sync::lock;
 use crate::{Error, clock};
@@ -22,8 +23,10 @@ const QUEUE: &str = "leveret-perf-w1";
 const QUIT: &[u8] = b"quit";
 /// Messages per write.
 const BATCH: usize = 64 << 10;
+/// How long the consumer waits for the next message.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The one producer's mark.
-const PRODUCER: u32 = 1;
+const PRODUCER: u32 = MARKED | 1;
 
 /// `leveret perf w1`.
 #[derive(Debug, clap::Args)]
@@ -141,17 +144,17 @@ fn run(load: Load, target: &Target) -> Run {
     target.options.version = load.version;
     let options = target.options.clone();
     let mut produced = own::measure(&target, None, move |hand| produce(load, options, hand));
-    if produced.error.is_some() || produced.stopped.contains_key("Interrupted") {
+    if produced.error.is_some() || produced.stopped.contains_key(INTERRUPTED) {
         return produced;
     }
     let ledger = Arc::new(Ledger::new(Attribution {
         base: PRODUCER,
-        producers: 1,
+        keys: vec![String::new()],
         unnamed: false,
         spread: false,
-        expect_all: true,
+        routes: Routes::All,
     }));
-    let queue = ledger.queue(QUEUE);
+    let queue = ledger.queue(QUEUE, "");
     let checked = Arc::new(Mutex::new(None));
     let (options, shared, result) = (target.options.clone(), ledger.clone(), checked.clone());
     let consumed = own::measure(&target, None, move |hand| async move {
@@ -213,6 +216,7 @@ async fn produce(load: Load, options: client::Options, hand: Hand) -> Result<(),
     let (mut connection, channel) = open(&options, true).await?;
     declare(&mut connection, channel).await?;
     connection.tx_select(channel).await?;
+    hand.begin();
     let properties = match load.persistent {
         true => PropertiesBuilder::default().delivery_mode(2).finish(),
         false => PropertiesBuilder::default().finish(),
@@ -243,6 +247,7 @@ async fn produce(load: Load, options: client::Options, hand: Hand) -> Result<(),
     let none = Properties::default();
     connection.publish(channel, EXCHANGE, "", PublishFlags::NONE, none, QUIT)?;
     connection.tx_commit(channel).await?;
+    hand.end();
     Ok(connection.close().await?)
 }
 
@@ -262,11 +267,16 @@ async fn consume(
     queue: u32,
 ) -> Result<Checker, Error> {
     let (mut connection, channel) = open(&options, false).await?;
+    hand.begin();
     let tag = ConsumeOptions::default();
     connection.consume(channel, QUEUE, &tag).await?;
     let mut quit = false;
     while !quit && !hand.stopped() {
-        connection.ready().await?;
+        // If `quit` is lost the rest may be, too: then the checks say so.
+        match tokio::time::timeout(PATIENCE, connection.ready()).await {
+            Ok(ready) => ready?,
+            Err(_) => break,
+        }
         let mut meter = lock(&hand.meter);
         let now = clock::nanos();
         while let Some((event, output)) = connection.try_next_and_output()? {
@@ -282,11 +292,12 @@ async fn consume(
             checker.note(queue, mark, delivery.redelivered);
             meter.counts.received += 1;
             if let Some(mark) = mark {
-                meter.received_after(now - mark.time);
+                meter.received_after(now.saturating_sub(mark.time));
             }
         }
         checker.settle();
     }
+    hand.end();
     connection.flush().await?;
     let (mut cleaning, channel) = open(&options, false).await?;
     connection.close().await?;

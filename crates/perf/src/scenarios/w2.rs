@@ -80,6 +80,8 @@ fn run(channels: u16, time: Duration, tx: bool, target: &Target) -> Run {
     let mut run = own::measure(target, Some(time), move |hand| async move {
         let mut connection = Connection::connect(&options).await?;
         let mut game = Game::set_up(&mut connection, channels, tx).await?;
+        hand.begin();
+        game.serve(connection.output())?;
         while !hand.stopped() {
             tokio::time::timeout(Duration::from_millis(500), connection.ready())
                 .await
@@ -119,15 +121,26 @@ impl Game {
             let exchange = format!("publish-{}", random.below(EXCHANGES));
             game.routes.push(open(connection, exchange, tx).await?);
         }
-        for channel in 1..=channels {
-            let now = clock::nanos();
-            game.publish(connection.output(), channel, now)?;
-        }
         Ok(game)
     }
 
+    /// Each channel's first message.
+    fn serve(&mut self, output: &mut Output) -> Result<(), Error> {
+        let now = clock::nanos();
+        (1..self.routes.len() as u16).try_for_each(|channel| self.publish(output, channel, now))
+    }
+
+    /// When a channel's message left.
+    fn left(&self, channel: u16) -> i64 {
+        self.left.get(usize::from(channel)).copied().unwrap_or(0)
+    }
+
     fn publish(&mut self, output: &mut Output, channel: u16, now: i64) -> Result<(), Error> {
-        let (exchange, key) = &self.routes[usize::from(channel)];
+        let Some((exchange, key)) = self.routes.get(usize::from(channel)) else {
+            let reason =
+                format!("the broker sent something on channel {channel}, which is not open");
+            return Err(Error::Load(reason));
+        };
         let none = Properties::default();
         output.publish(channel, exchange, key, PublishFlags::NONE, none, BODY)?;
         if self.tx {
@@ -146,7 +159,7 @@ impl Game {
                 Event::Delivery(delivery) => {
                     meter.counts.received += 1;
                     if !self.tx {
-                        meter.received_after(now - self.left[usize::from(delivery.channel)]);
+                        meter.received_after(now - self.left(delivery.channel));
                     }
                     delivery.channel
                 }
@@ -154,7 +167,7 @@ impl Game {
                     channel,
                     method: Method::TxCommitOk(_),
                 } => {
-                    meter.confirmed_after(now - self.left[usize::from(channel)]);
+                    meter.confirmed_after(now - self.left(channel));
                     meter.counts.sent += 1;
                     self.publish(output, channel, now)?;
                     continue;

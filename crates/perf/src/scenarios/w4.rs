@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
     time: Duration,
     /// Messages per second of each producer in the sustained flood.
-    #[arg(long, value_name = "N", default_value_t = 1_000.0)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = rate)]
     rate: f64,
 }
 
@@ -32,6 +32,13 @@ fn range(text: &str) -> Result<(usize, usize), String> {
         (16 <= min && min <= max && max <= 134_217_728).then_some((min, max))
     });
     parsed.ok_or_else(|| "two sizes from 16 on are expected, as in 35-400".into())
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate <= 1e9 => Ok(rate),
+        _ => Err("a number of messages per second above 0 is expected".into()),
+    }
 }
 
 /// Producers, and messages of each: those of the report.

@@ -1,6 +1,7 @@
 //! All records of a run, and what they add up to.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::Seen;
@@ -10,23 +11,36 @@ use crate::sync::lock;
 
 /// Producers of other processes that are told apart; the rest goes unchecked, since what looks like
 /// a producer's number may be anything.
-const MAX_FOREIGN: usize = 4_096;
+const MAX_FOREIGN: usize = 1_024;
 /// Numbers before the first one seen of a producer of another process that may still come.
 const FOREIGN_ROOM: i64 = 65_536;
+/// Set in every producer's mark: bytes that are none seldom look like one.
+pub const MARKED: u32 = 1 << 31;
 
-/// How messages are attributed to producers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How messages are attributed to producers, and which must come.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribution {
     /// The first own producer's mark; the others' follow.
     pub base: u32,
-    /// How many own producers there are.
-    pub producers: u32,
+    /// Routing key of each own producer.
+    pub keys: Vec<String>,
     /// The bodies name no producer, and there is only one.
     pub unnamed: bool,
     /// A producer's messages are spread over queues: each comes on one of them.
     pub spread: bool,
-    /// Gaps of producers of other processes count too: their messages are all expected here.
-    pub expect_all: bool,
+    /// Which queues a producer's messages come on, if that is known.
+    pub routes: Routes,
+}
+
+/// Which queues a producer's messages come on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Routes {
+    /// Those bound with its key.
+    ByKey,
+    /// All.
+    All,
+    /// At least one.
+    Some,
 }
 
 /// What a producer has published.
@@ -39,16 +53,31 @@ pub struct Sent {
     pub refused: Vec<(u64, u64)>,
 }
 
+impl Sent {
+    /// How many must come.
+    fn expected(&self) -> u64 {
+        let below = |number: &u64| (*number).min(self.taken);
+        let refused = self
+            .refused
+            .iter()
+            .map(|(from, to)| below(to) - below(from));
+        self.taken - refused.sum::<u64>()
+    }
+}
+
 /// Shared by all consumers of a run.
 #[derive(Debug)]
 pub struct Ledger {
     attribution: Attribution,
+    /// Messages of own producers that have been noted.
+    noted: AtomicU64,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    queues: Vec<String>,
+    /// Names, and the keys that they are bound with.
+    queues: Vec<(String, String)>,
     on_queue: HashMap<(u32, u32), Arc<Mutex<Seen>>>,
     on_any: HashMap<u32, Arc<Mutex<Seen>>>,
     foreign: usize,
@@ -59,8 +88,9 @@ struct State {
 pub struct Records {
     pub on_queue: Arc<Mutex<Seen>>,
     pub on_any: Option<Arc<Mutex<Seen>>>,
-    /// The number before the first one that is expected.
+    /// The number before the one that is expected next.
     pub before: i64,
+    pub own: bool,
 }
 
 impl Ledger {
@@ -68,6 +98,7 @@ impl Ledger {
     pub fn new(attribution: Attribution) -> Ledger {
         Ledger {
             attribution,
+            noted: AtomicU64::new(0),
             state: Mutex::new(State::default()),
         }
     }
@@ -77,36 +108,36 @@ impl Ledger {
         self.attribution.base
     }
 
-    /// The number of a queue.
-    pub fn queue(&self, name: &str) -> u32 {
+    /// The number of a queue, which is bound with that key.
+    pub fn queue(&self, name: &str, key: &str) -> u32 {
         let mut state = lock(&self.state);
-        let known = state.queues.iter().position(|queue| queue == name);
+        let known = state.queues.iter().position(|(queue, _)| queue == name);
         known.unwrap_or_else(|| {
-            state.queues.push(name.to_owned());
+            state.queues.push((name.to_owned(), key.to_owned()));
             state.queues.len() - 1
         }) as u32
     }
 
     pub(super) fn queue_name(&self, queue: u32) -> String {
-        let state = lock(&self.state);
-        state
-            .queues
-            .get(queue as usize)
-            .cloned()
-            .unwrap_or_default()
+        lock(&self.state).name(queue).to_owned()
+    }
+
+    /// How many messages of own producers have come so far.
+    pub fn noted(&self) -> u64 {
+        self.noted.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_noted(&self, count: u64) {
+        self.noted.fetch_add(count, Ordering::Relaxed);
     }
 
     /// The records of a queue and a message's producer; `None` if it cannot be attributed.
     pub(super) fn records(&self, queue: u32, mark: &Mark) -> Option<Records> {
         let own = self.own(mark.producer).is_some();
-        if mark.producer == 0 && !own {
+        if !own && mark.producer & MARKED == 0 {
             return None;
         }
         let sequence = i64::from(mark.sequence);
-        let (first, before) = match own {
-            true => (0, -1),
-            false => ((sequence - FOREIGN_ROOM).max(0), sequence - 1),
-        };
         let mut state = lock(&self.state);
         let known = state.on_queue.contains_key(&(queue, mark.producer));
         if !own && !known {
@@ -115,17 +146,28 @@ impl Ledger {
             }
             state.foreign += 1;
         }
-        let new = || Arc::new(Mutex::new(Seen::from(first)));
+        let new = || {
+            Arc::new(Mutex::new(match own {
+                true => Seen::from(0),
+                false => Seen::foreign_from((sequence - FOREIGN_ROOM).max(0)),
+            }))
+        };
         let on_queue = state.on_queue.entry((queue, mark.producer));
         let on_queue = on_queue.or_insert_with(new).clone();
         let on_any = self.attribution.spread.then(|| {
             let on_any = state.on_any.entry(mark.producer);
             on_any.or_insert_with(new).clone()
         });
+        let before = match own || known {
+            // A consumer that joins late finds the sequence where it is by now.
+            true => lock(&on_queue).highest(),
+            false => sequence - 1,
+        };
         Some(Records {
             on_queue,
             on_any,
             before,
+            own,
         })
     }
 
@@ -135,7 +177,15 @@ impl Ledger {
             return self.attribution.unnamed.then_some(0);
         }
         let number = producer.wrapping_sub(self.attribution.base);
-        (number < self.attribution.producers).then_some(number)
+        ((number as usize) < self.attribution.keys.len()).then_some(number)
+    }
+
+    /// The mark under which an own producer's messages are recorded.
+    fn mark(&self, number: u32) -> u32 {
+        match self.attribution.unnamed {
+            true => 0,
+            false => self.attribution.base.wrapping_add(number),
+        }
     }
 
     /// An own producer's number, or for another one its mark.
@@ -159,46 +209,25 @@ impl Ledger {
         checks.by_consumer.extend(found);
     }
 
-    /// Adds up. `sent` is what each own producer has published. Unless `all_came`, what is missing
-    /// at the end is under way.
+    /// True once all that must come has. `sent` is what each own producer has published.
+    pub fn complete(&self, sent: &[Sent]) -> bool {
+        let state = lock(&self.state);
+        self.missing(&state, sent, true)
+            .iter()
+            .all(|part| part.gaps == 0)
+    }
+
+    /// Adds up. Unless `all_came`, what is missing at the end is under way.
     pub fn conclude(&self, sent: &[Sent], all_came: bool) -> Checks {
         let state = lock(&self.state);
         let mut checks = state.checks.clone();
-        let missing = |producer: u32, seen: &Mutex<Seen>| {
-            let mut seen = lock(seen);
-            let Some(number) = self.own(producer) else {
-                return match self.attribution.expect_all {
-                    true => seen.missing_between(),
-                    false => 0,
-                };
-            };
-            let sent = sent.get(number as usize);
-            let refused = sent.map_or(&[][..], |sent| &sent.refused);
-            for (from, to) in refused {
-                for number in *from..*to {
-                    seen.add(number as i64);
-                }
-            }
-            let expected = sent.filter(|_| all_came).map_or(0, |sent| sent.taken);
-            seen.missing_up_to(seen.highest().max(expected as i64 - 1))
-        };
-        let parts: Vec<ConsumerChecks> = match self.attribution.spread {
-            true => state
-                .on_any
-                .iter()
-                .map(|(producer, seen)| self.gaps("", *producer, missing(*producer, seen)))
-                .collect(),
-            false => state
-                .on_queue
-                .iter()
-                .map(|((queue, producer), seen)| {
-                    let name = state.queues.get(*queue as usize);
-                    let name = name.map_or("", String::as_str);
-                    self.gaps(name, *producer, missing(*producer, seen))
-                })
-                .collect(),
-        };
+        let parts = self.missing(&state, sent, all_came);
         checks.gaps = parts.iter().map(|part| part.gaps).sum();
+        let foreign = state
+            .on_queue
+            .iter()
+            .filter(|((_, producer), _)| self.own(*producer).is_none());
+        checks.foreign_gaps = foreign.map(|(_, seen)| lock(seen).missing_between()).sum();
         checks
             .by_consumer
             .extend(parts.into_iter().filter(|part| part.gaps > 0));
@@ -208,12 +237,75 @@ impl Ledger {
         checks
     }
 
-    fn gaps(&self, queue: &str, producer: u32, gaps: u64) -> ConsumerChecks {
-        ConsumerChecks {
-            queue: queue.to_owned(),
-            producer: self.producer_number(producer),
-            gaps,
-            ..ConsumerChecks::default()
+    /// What is missing of each own producer, on each queue or, where messages are spread, on all
+    /// together.
+    fn missing(&self, state: &State, sent: &[Sent], all_came: bool) -> Vec<ConsumerChecks> {
+        let nothing = Sent::default();
+        let mut parts = Vec::new();
+        for number in 0..self.attribution.keys.len() as u32 {
+            let sent = sent.get(number as usize).unwrap_or(&nothing);
+            let mark = self.mark(number);
+            let part = |queue: &str, gaps| ConsumerChecks {
+                queue: queue.to_owned(),
+                producer: number,
+                gaps,
+                ..ConsumerChecks::default()
+            };
+            if self.attribution.spread {
+                let gaps = match state.on_any.get(&mark) {
+                    Some(seen) => missing(seen, sent, all_came),
+                    None if all_came => sent.expected(),
+                    None => 0,
+                };
+                parts.push(part("", gaps));
+                continue;
+            }
+            let mut recorded = false;
+            for (queue, (name, key)) in state.queues.iter().enumerate() {
+                let gaps = match state.on_queue.get(&(queue as u32, mark)) {
+                    Some(seen) => missing(seen, sent, all_came),
+                    None if all_came && self.reaches(number, key) => sent.expected(),
+                    None => continue,
+                };
+                recorded = true;
+                parts.push(part(name, gaps));
+            }
+            if !recorded && all_came {
+                parts.push(part("", sent.expected()));
+            }
+        }
+        parts
+    }
+
+    /// Whether a producer's messages reach a queue bound with that key for certain.
+    fn reaches(&self, producer: u32, key: &str) -> bool {
+        match self.attribution.routes {
+            Routes::All => true,
+            Routes::ByKey => self.attribution.keys[producer as usize] == key,
+            Routes::Some => false,
         }
     }
+}
+
+impl State {
+    fn name(&self, queue: u32) -> &str {
+        let queue = self.queues.get(queue as usize);
+        queue.map_or("", |(name, _)| name)
+    }
+}
+
+/// How many messages of an own producer have not come on a record, of those that must.
+fn missing(seen: &Mutex<Seen>, sent: &Sent, all_came: bool) -> u64 {
+    let mut seen = lock(seen);
+    let highest = seen.highest();
+    let expected = if all_came { sent.taken } else { 0 };
+    let last = highest.max(expected as i64 - 1);
+    // What was refused counts as if it had come; that does not make it the highest.
+    for (from, to) in &sent.refused {
+        let to = (*to as i64).min(last + 1);
+        for number in *from as i64..to {
+            seen.add(number);
+        }
+    }
+    seen.missing_up_to(last)
 }

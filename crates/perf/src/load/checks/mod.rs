@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use super::mark::Mark;
 use crate::result::ConsumerChecks;
 use crate::sync::lock;
-pub use ledger::{Attribution, Ledger, Sent};
+pub use ledger::{Attribution, Ledger, MARKED, Routes, Sent};
 use seen::Seen;
 
 /// Messages of one producer on one queue that a consumer notes before it takes the lock.
@@ -38,10 +38,12 @@ struct Track {
     producer: u32,
     on_queue: Arc<Mutex<Seen>>,
     on_any: Option<Arc<Mutex<Seen>>>,
-    /// The highest number so far.
+    /// The highest number noted, and the highest of those that were handed over.
     last: i64,
+    highest: i64,
     /// Numbers, each doubled, plus one if it was redelivered.
     pending: Vec<i64>,
+    own: bool,
     duplicates: u64,
     reordered: u64,
 }
@@ -83,7 +85,7 @@ impl Checker {
         track.last = track.last.max(number);
         track.pending.push(number << 1 | i64::from(redelivered));
         if track.pending.len() >= BATCH {
-            track.settle();
+            track.settle(&self.ledger);
         }
     }
 
@@ -91,7 +93,7 @@ impl Checker {
     #[inline]
     pub fn settle(&mut self) {
         if let Some(track) = self.tracks.get_mut(self.current) {
-            track.settle();
+            track.settle(&self.ledger);
         }
     }
 
@@ -115,7 +117,9 @@ impl Checker {
             on_queue: records.on_queue,
             on_any: records.on_any,
             last: records.before,
+            highest: i64::MIN,
             pending: Vec::with_capacity(BATCH),
+            own: records.own,
             duplicates: 0,
             reordered: 0,
         });
@@ -144,13 +148,15 @@ impl Checker {
 }
 
 impl Track {
-    fn settle(&mut self) {
+    fn settle(&mut self, ledger: &Ledger) {
         if self.pending.is_empty() {
             return;
         }
+        if self.own {
+            ledger.add_noted(self.pending.len() as u64);
+        }
         let mut on_queue = lock(&self.on_queue);
         let mut on_any = self.on_any.as_ref().map(|seen| lock(seen));
-        let mut highest = i64::MIN;
         for entry in self.pending.drain(..) {
             let (number, redelivered) = (entry >> 1, entry & 1 == 1);
             let mut fresh = on_queue.add(number);
@@ -159,9 +165,9 @@ impl Track {
             }
             if !redelivered {
                 self.duplicates += u64::from(!fresh);
-                self.reordered += u64::from(fresh && number < highest);
+                self.reordered += u64::from(fresh && number < self.highest);
             }
-            highest = highest.max(number);
+            self.highest = self.highest.max(number);
         }
     }
 }
@@ -172,11 +178,11 @@ mod tests {
 
     fn ledger(producers: u32, whole: bool) -> Arc<Ledger> {
         let attribution = Attribution {
-            base: 1_000,
-            producers,
+            base: MARKED + 1_000,
+            keys: vec!["key".into(); producers as usize],
             unnamed: false,
             spread: whole,
-            expect_all: true,
+            routes: Routes::ByKey,
         };
         Arc::new(Ledger::new(attribution))
     }
@@ -185,7 +191,7 @@ mod tests {
         Some(Mark {
             sequence,
             time: 0,
-            producer: 1_000 + producer,
+            producer: MARKED + 1_000 + producer,
         })
     }
 
@@ -202,10 +208,10 @@ mod tests {
         sent: &[u64],
     ) -> crate::result::Checks {
         let sent: Vec<Sent> = sent.iter().map(|taken| taken_up_to(*taken)).collect();
-        let queue_a = ledger.queue("a");
+        let queue_a = ledger.queue("a", "key");
         let mut checker = Checker::new(ledger.clone(), 0);
         for (queue, producer, sequence, redelivered) in messages {
-            let queue = ledger.queue(["a", "b"][*queue as usize]);
+            let queue = ledger.queue(["a", "b"][*queue as usize], "key");
             assert!(queue >= queue_a);
             checker.note(queue, mark(*producer, *sequence), *redelivered);
         }
@@ -244,6 +250,55 @@ mod tests {
     }
 
     #[test]
+    fn order_is_looked_at_across_batches() {
+        let ledger = ledger(1, false);
+        let queue = ledger.queue("a", "key");
+        let mut checker = Checker::new(ledger.clone(), 0);
+        for number in [0, 2, 1, 3, 5, 4] {
+            checker.note(queue, mark(0, number), false);
+            checker.settle();
+        }
+        checker.finish();
+        let checks = ledger.conclude(&[taken_up_to(6)], true);
+        assert_eq!((checks.reordered, checks.gaps), (2, 0));
+        assert_eq!(ledger.noted(), 6);
+    }
+
+    #[test]
+    fn what_never_came_at_all_is_missing() {
+        let ledger = ledger(2, false);
+        let queue = ledger.queue("a", "key");
+        ledger.queue("other", "another key");
+        let mut checker = Checker::new(ledger.clone(), 0);
+        for number in 0..5 {
+            checker.note(queue, mark(0, number), false);
+        }
+        checker.finish();
+        let sent = [taken_up_to(5), taken_up_to(3)];
+        assert!(!ledger.complete(&sent));
+        assert_eq!(ledger.conclude(&sent, true).gaps, 3);
+        assert_eq!(ledger.conclude(&sent, false).gaps, 0);
+    }
+
+    #[test]
+    fn refused_messages_make_none_below_them_missing() {
+        let ledger = ledger(1, false);
+        let queue = ledger.queue("a", "key");
+        let mut checker = Checker::new(ledger.clone(), 0);
+        for number in 0..3 {
+            checker.note(queue, mark(0, number), false);
+        }
+        checker.finish();
+        // 3 and 4 still wait in the queue.
+        let sent = Sent {
+            taken: 9,
+            refused: vec![(5, 9)],
+        };
+        assert_eq!(ledger.conclude(std::slice::from_ref(&sent), false).gaps, 0);
+        assert_eq!(ledger.conclude(&[sent], true).gaps, 2);
+    }
+
+    #[test]
     fn what_is_spread_over_queues_is_complete_together() {
         let spread = ledger(1, true);
         let messages = [(0, 0, 0, false), (1, 0, 1, false), (0, 0, 2, false)];
@@ -255,7 +310,7 @@ mod tests {
     #[test]
     fn what_the_broker_refused_is_not_missed() {
         let ledger = ledger(1, false);
-        let queue = ledger.queue("a");
+        let queue = ledger.queue("a", "key");
         let mut checker = Checker::new(ledger.clone(), 0);
         for number in [0, 1, 5] {
             checker.note(queue, mark(0, number), false);
@@ -271,14 +326,14 @@ mod tests {
     #[test]
     fn sequence_numbers_may_wrap() {
         let ledger = ledger(1, false);
-        let queue = ledger.queue("a");
+        let queue = ledger.queue("a", "key");
         let mut checker = Checker::new(ledger.clone(), 0);
         // Not from its beginning, as in another process: what is before is not expected.
         let foreign = |sequence| {
             Some(Mark {
                 sequence,
                 time: 0,
-                producer: 7,
+                producer: MARKED + 7,
             })
         };
         for step in 0..100_u32 {

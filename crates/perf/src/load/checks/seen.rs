@@ -8,6 +8,8 @@ const WORDS: usize = CHUNK as usize / 64;
 /// Chunks that are kept while numbers in them are missing; beyond that the oldest is given up, and
 /// what is missing there counts as a gap for good.
 const MAX_CHUNKS: usize = 32_768;
+/// The same for producers that may be anything.
+const MAX_CHUNKS_FOREIGN: usize = 64;
 
 #[derive(Debug)]
 struct Chunk {
@@ -29,6 +31,7 @@ pub struct Seen {
     lowest: i64,
     /// Missing in chunks that were given up.
     given_up: u64,
+    max_chunks: usize,
     /// So that steady state allocates nothing.
     spare: Option<Box<Chunk>>,
 }
@@ -43,7 +46,16 @@ impl Seen {
             highest: first - 1,
             lowest: i64::MAX,
             given_up: 0,
+            max_chunks: MAX_CHUNKS,
             spare: None,
+        }
+    }
+
+    /// The same, for numbers that somebody else made up: it takes little memory whatever they are.
+    pub fn foreign_from(first: i64) -> Seen {
+        Seen {
+            max_chunks: MAX_CHUNKS_FOREIGN,
+            ..Seen::from(first)
         }
     }
 
@@ -80,12 +92,13 @@ impl Seen {
     /// and the set begins anew there.
     #[cold]
     fn extend(&mut self, index: usize) -> bool {
-        if index >= 2 * MAX_CHUNKS {
+        if index >= 2 * self.max_chunks {
             // The highest is the number at hand.
             let missing = self.missing_up_to(self.highest - 1);
             *self = Seen {
                 given_up: missing,
                 lowest: self.lowest,
+                max_chunks: self.max_chunks,
                 ..Seen::from(self.highest + 1)
             };
             return false;
@@ -103,7 +116,7 @@ impl Seen {
         if self.chunks.len() == wanted {
             self.count_unexpected();
         }
-        while self.chunks.len() > MAX_CHUNKS {
+        while self.chunks.len() > self.max_chunks {
             if let Some(chunk) = self.chunks.pop_front() {
                 self.given_up += (CHUNK as u32 - chunk.count) as u64;
                 self.base += CHUNK;
@@ -148,10 +161,12 @@ impl Seen {
 
     /// How many numbers have not come between the lowest and the highest that have.
     pub fn missing_between(&self) -> u64 {
-        match self.lowest > self.highest {
-            true => 0,
-            false => self.missing_up_to(self.highest) - self.missing_up_to(self.lowest - 1),
+        if self.lowest > self.highest {
+            return 0;
         }
+        // Everything below the lowest is missing, wherever it is counted by now.
+        let below = (self.lowest - self.first).max(0) as u64;
+        self.missing_up_to(self.highest).saturating_sub(below)
     }
 
     /// How many numbers up to `last` have not come.
@@ -227,6 +242,13 @@ mod tests {
         assert!(seen.chunks.len() <= MAX_CHUNKS);
         assert_eq!(seen.missing_up_to(seen.highest()), (1 << 60) - 1);
         assert!(seen.add((1 << 60) + 1));
+        assert_eq!(seen.missing_between(), (1 << 60) - 1);
+        let mut foreign = Seen::foreign_from(0);
+        for number in (0..1_000).map(|n| n * 5_000) {
+            foreign.add(number);
+            assert!(foreign.chunks.len() <= MAX_CHUNKS_FOREIGN);
+        }
+        assert_eq!(foreign.missing_between(), 999 * 4_999);
         assert_eq!(Seen::from(4).missing_up_to(9), 6);
         assert_eq!(Seen::from(4).missing_up_to(3), 0);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use client::method::tx;
+use client::method::{queue, tx};
 use client::{Connection, Delivery, GetOk, Output, Properties};
 
 use super::polling::Polling;
@@ -13,6 +13,10 @@ use crate::settings::{Acks, Body, Settings};
 use crate::{Error, clock};
 
 pub const LIMIT_REACHED: &str = "Consumer reached message limit";
+
+/// With a rate: what a consumer may have missed and still make up for, in nanoseconds. It wakes up
+/// less often than messages are due.
+const CATCH_UP: i64 = 5_000_000;
 
 /// What is kept of a message until it is dealt with.
 #[derive(Debug, Clone, Copy)]
@@ -74,8 +78,10 @@ pub struct Channel {
     pub stopping: bool,
     /// Told that it is done.
     pub reported: bool,
-    /// When the last message came.
+    /// When the last message came, or its queues were last asked for.
     pub last_active: i64,
+    /// One of its queues was empty when it was asked for, and nothing has come since.
+    pub found_empty: bool,
     use_millis: bool,
     acks: Acks,
     nack: Option<bool>,
@@ -118,6 +124,7 @@ impl Channel {
             stopping: false,
             reported: false,
             last_active: 0,
+            found_empty: false,
             use_millis: settings.use_millis,
             acks: consumers.acks,
             nack: consumers.nack,
@@ -172,6 +179,7 @@ impl Channel {
     #[inline]
     pub fn arrived(&mut self, message: Message, now: i64, meter: &mut Meter, output: &mut Output) {
         self.last_active = now;
+        self.found_empty = false;
         if self.stopping {
             // Nobody counts any more, but it is not missing.
             self.checker
@@ -198,7 +206,9 @@ impl Channel {
         meter.counts.received += 1;
         if let Some(mark) = message.mark {
             meter.received_after(match self.use_millis {
-                true => (clock::millis() - mark.time).saturating_mul(1_000_000),
+                true => clock::millis()
+                    .saturating_sub(mark.time)
+                    .saturating_mul(1_000_000),
                 false => now.saturating_sub(mark.time),
             });
         }
@@ -234,6 +244,20 @@ impl Channel {
         }
     }
 
+    /// Asks how many messages its queues hold.
+    pub fn ask_counts(&self, output: &mut Output) {
+        for (_, name) in &self.queues {
+            output.send(
+                self.number,
+                queue::Declare {
+                    queue: client::ShortStr::truncated(name),
+                    passive: true,
+                    ..Default::default()
+                },
+            );
+        }
+    }
+
     /// Settles what `-A` has left over.
     pub fn settle_rest(&mut self, output: &mut Output) {
         if self.acks != Acks::Auto && self.acked_tag < self.last_tag {
@@ -266,7 +290,7 @@ impl Channel {
         }
         if self.spacing > 0 {
             // What was not used of the rate a while ago is gone.
-            self.next = self.next.max(now - self.spacing) + self.spacing;
+            self.next = self.next.max(now - self.spacing.max(CATCH_UP)) + self.spacing;
         }
         match self.latency(now) {
             0 => self.handled(&message, output),

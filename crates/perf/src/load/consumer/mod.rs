@@ -8,6 +8,7 @@ mod channel;
 mod polling;
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use client::method::basic;
 use client::{Event, Method};
@@ -54,8 +55,7 @@ pub async fn run(mut task: Task) {
 async fn drive(task: &mut Task) -> Result<(), Error> {
     let mut consumer = Consumer::connect(task).await?;
     task.control.report(Report::Ready(Side::Consumer));
-    // What arrives while the others connect is answered, heartbeats above all.
-    task.control.wait_for(Stage::Run).await;
+    consumer.hold(task, Stage::Run, None).await?;
     let result = consumer.consume(task).await;
     let result = match result {
         Ok(()) => consumer.stop(task).await,
@@ -107,7 +107,16 @@ impl Consumer {
             }
             let checker = Checker::new(task.ledger.clone(), planned.number);
             let mut channel = Channel::new(settings, planned.number, number, checker);
-            let named = |queue: String| (task.ledger.queue(&queue), queue);
+            // The default exchange binds each queue with its name.
+            let default_exchange = settings.topology.exchange.is_empty();
+            let named = |queue: String| {
+                let key = if default_exchange {
+                    &queue
+                } else {
+                    &planned.routing_key
+                };
+                (task.ledger.queue(&queue, key), queue)
+            };
             channel.queues = queues.into_iter().map(named).collect();
             channel.prepare(&mut connection, settings).await?;
             channels.push(channel);
@@ -131,7 +140,7 @@ impl Consumer {
         while !task.control.reached(Stage::StopConsumers) {
             self.take_events(task)?;
             self.serve(task)?;
-            self.look_for_idle(task).await?;
+            self.look_for_idle(task)?;
             self.wait(&mut task.control).await?;
         }
         Ok(())
@@ -141,14 +150,12 @@ impl Consumer {
         let consumers = &self.settings.consumers;
         let mut wait = consumers.start_delay;
         if consumers.slow_start {
-            wait += std::time::Duration::from_secs(u64::from(task.plan.number));
+            wait += Duration::from_secs(u64::from(task.plan.number));
         }
         if !wait.is_zero() {
-            tokio::select! {
-                () = tokio::time::sleep(wait) => {}
-                () = task.control.wait_for(Stage::StopConsumers) => return Ok(()),
-            }
+            self.hold(task, Stage::StopConsumers, Some(wait)).await?;
         }
+        let consumers = &self.settings.consumers;
         let no_ack = consumers.acks == crate::settings::Acks::Auto;
         let arguments = consumers.arguments.encode();
         for channel in &mut self.channels {
@@ -176,6 +183,25 @@ impl Consumer {
             }
         }
         Ok(())
+    }
+
+    /// Waits for a stage, or for that time, and answers what the broker says meanwhile, heartbeats
+    /// above all.
+    async fn hold(
+        &mut self,
+        task: &mut Task,
+        stage: Stage,
+        time: Option<Duration>,
+    ) -> Result<(), Error> {
+        let end = Instant::now() + time.unwrap_or(Duration::from_secs(1 << 32));
+        loop {
+            tokio::select! {
+                ready = self.connection.ready() => ready?,
+                () = task.control.wait_for(stage) => return Ok(()),
+                () = tokio::time::sleep_until(end.into()), if time.is_some() => return Ok(()),
+            }
+            self.take_events(task)?;
+        }
     }
 
     /// Takes all that has arrived.
@@ -237,6 +263,10 @@ impl Consumer {
                     method: Method::BasicCancelOk(_),
                     ..
                 } => channel.cancelled += 1,
+                Event::Reply {
+                    method: Method::QueueDeclareOk(declared),
+                    ..
+                } => channel.found_empty |= declared.message_count == 0,
                 Event::Cancel { consumer_tag, .. } => {
                     let queue = channel.queue_name(tag_index(consumer_tag.as_bytes()));
                     return Err(Error::Load(format!(
@@ -256,6 +286,7 @@ impl Consumer {
                 channel.checker.settle();
             }
             if channel.newly_done() {
+                channel.settle_rest(connection.output());
                 let reason = channel::LIMIT_REACHED;
                 task.control.report(Report::Done(Side::Consumer, reason));
             }
@@ -275,6 +306,7 @@ impl Consumer {
             channel.poll(clock::nanos(), output)?;
             channel.checker.settle();
             if channel.newly_done() {
+                channel.settle_rest(self.connection.output());
                 let reason = channel::LIMIT_REACHED;
                 task.control.report(Report::Done(Side::Consumer, reason));
             }
@@ -312,7 +344,7 @@ impl Consumer {
     }
 
     /// With `--exit-when`: consumers that have had nothing for a second are done.
-    async fn look_for_idle(&mut self, task: &Task) -> Result<(), Error> {
+    fn look_for_idle(&mut self, task: &Task) -> Result<(), Error> {
         let exit_when = self.settings.limits.exit_when;
         let now = clock::nanos();
         if exit_when == ExitWhen::Never || now - self.started < IDLE_AFTER {
@@ -324,32 +356,19 @@ impl Consumer {
             if channel.reported || now - since < IDLE || channel.has_line_of_messages() {
                 continue;
             }
-            let mut empty = exit_when == ExitWhen::Idle;
-            if exit_when == ExitWhen::Empty {
-                for (_, queue) in channel.queues.clone() {
-                    let number = self.channels[at].number;
-                    let passive = client::QueueOptions {
-                        passive: true,
-                        ..Default::default()
-                    };
-                    let declared = self.connection.declare_queue(number, &queue, &passive);
-                    empty |= declared.await?.messages == 0;
-                }
-            }
-            if empty {
-                let channel = &mut self.channels[at];
-                channel.settle_rest(self.connection.output());
+            if exit_when == ExitWhen::Empty && !channel.found_empty {
+                // The answers come among deliveries.
+                channel.ask_counts(self.connection.output());
                 channel.last_active = now;
-                channel.reported = true;
-                let reason = match exit_when {
-                    ExitWhen::Idle => "Consumer is idle for more than 1 second",
-                    _ => "Consumer queue(s) empty",
-                };
-                task.control.report(Report::Done(Side::Consumer, reason));
-            } else {
-                // Looked at again in a while.
-                self.channels[at].last_active = now;
+                continue;
             }
+            channel.settle_rest(self.connection.output());
+            channel.reported = true;
+            let reason = match exit_when {
+                ExitWhen::Idle => "Consumer is idle for more than 1 second",
+                _ => "Consumer queue(s) empty",
+            };
+            task.control.report(Report::Done(Side::Consumer, reason));
         }
         Ok(())
     }
@@ -407,9 +426,11 @@ fn tag(at: usize) -> String {
 #[inline]
 fn tag_index(tag: &[u8]) -> usize {
     let digits = tag.strip_prefix(b"perf-").unwrap_or_default();
-    digits
-        .iter()
-        .fold(0, |number, digit| number * 10 + usize::from(digit & 0xf))
+    digits.iter().fold(0, |number: usize, digit| {
+        number
+            .wrapping_mul(10)
+            .wrapping_add(usize::from(digit & 0xf))
+    })
 }
 
 /// Index of an event's channel among the task's channels; none for events of the connection.

@@ -1,5 +1,7 @@
 //! One channel of a producer: its sequence of messages, its window, its transactions.
 
+use std::sync::Arc;
+
 use client::method::tx;
 use client::{Confirm, Output, Properties, PublishFlags};
 
@@ -38,12 +40,34 @@ pub struct Channel {
     /// Messages that may be unconfirmed, and those that are.
     window: u64,
     outstanding: Option<Outstanding>,
+    /// When a confirm last settled something, or there was nothing to wait for before.
+    progress: i64,
     transaction: Option<Transaction>,
     use_millis: bool,
     in_headers: bool,
-    refused: Vec<(u64, u64)>,
+    refused: Refused,
     begun: bool,
     reported: bool,
+}
+
+/// Numbers of messages that the broker did not take.
+#[derive(Debug, Default)]
+struct Refused {
+    ranges: Vec<(u64, u64)>,
+}
+
+/// Ranges beyond this are joined, and what lies between them is not missed either: a load of which
+/// so much is refused is no test of what gets lost.
+const MAX_RANGES: usize = 1 << 20;
+
+impl Refused {
+    fn add(&mut self, number: u64) {
+        let full = self.ranges.len() == MAX_RANGES;
+        match self.ranges.last_mut() {
+            Some(last) if last.1 == number || full => last.1 = last.1.max(number + 1),
+            _ => self.ranges.push((number, number + 1)),
+        }
+    }
 }
 
 struct Transaction {
@@ -57,7 +81,13 @@ struct Transaction {
 }
 
 impl Channel {
-    pub fn new(settings: &Settings, planned: &ProducerChannel, number: u16, base: u32) -> Channel {
+    pub fn new(
+        settings: &Settings,
+        planned: &ProducerChannel,
+        number: u16,
+        base: u32,
+        bodies: Arc<[Vec<u8>]>,
+    ) -> Channel {
         let producers = &settings.producers;
         let topology = &settings.topology;
         let mut random = Random::seeded();
@@ -69,7 +99,7 @@ impl Channel {
             mark,
             exchange: topology.exchange.clone().into_bytes(),
             keys: Keys::new(&planned.routing_key, topology.random_routing_key, keys),
-            content: Content::new(&settings.payload, producers, mark, random),
+            content: Content::new(&settings.payload, producers, bodies, mark, random),
             flags: PublishFlags {
                 mandatory: producers.mandatory,
                 immediate: false,
@@ -83,6 +113,7 @@ impl Channel {
                 Some(window) => u64::from(window),
             },
             outstanding: producers.confirm.map(|_| Outstanding::default()),
+            progress: 0,
             transaction: producers.transaction.map(|size| Transaction {
                 size: u64::from(size),
                 committed: 0,
@@ -91,7 +122,7 @@ impl Channel {
             }),
             use_millis: settings.use_millis,
             in_headers: matches!(settings.payload.body, Body::Files(_) | Body::Json { .. }),
-            refused: Vec::new(),
+            refused: Refused::default(),
             begun: false,
             reported: false,
         }
@@ -108,6 +139,10 @@ impl Channel {
         let newly = !self.begun && now >= self.starts;
         self.begun |= newly;
         newly
+    }
+
+    pub fn number(&self) -> u16 {
+        self.number
     }
 
     pub fn producer(&self) -> u32 {
@@ -145,7 +180,10 @@ impl Channel {
                     due
                 }
             };
-            self.publish_one(output, time, verbose)?;
+            if published == 0 && self.outstanding.as_ref().is_some_and(|o| o.count() == 0) {
+                self.progress = *now;
+            }
+            self.publish_one(output, time, *now, verbose)?;
             published += 1;
         }
         Ok(published)
@@ -156,12 +194,13 @@ impl Channel {
         &mut self,
         output: &mut Output,
         time: i64,
+        now: i64,
         verbose: &Verbose,
     ) -> Result<(), Error> {
         let mark = Mark {
             sequence: self.published as u32,
             time: match self.use_millis {
-                true => clock::millis() - (clock::nanos() - time) / 1_000_000,
+                true => clock::millis() - (now - time) / 1_000_000,
                 false => time,
             },
             producer: self.mark,
@@ -237,30 +276,27 @@ impl Channel {
             return transaction.committing;
         }
         let outstanding = self.outstanding.as_ref()?;
-        let waits = outstanding.count() >= self.window || self.published >= self.limit;
-        outstanding
-            .oldest()
-            .filter(|_| waits && outstanding.count() > 0)
+        let full = outstanding.count() >= self.window || self.published >= self.limit;
+        // Not since the oldest was due: behind its schedule is not without confirms.
+        (full && outstanding.count() > 0).then_some(self.progress)
     }
 
     pub fn confirmed(&mut self, confirm: &Confirm, now: i64, meter: &mut Meter) {
         let Some(outstanding) = &mut self.outstanding else {
             return;
         };
+        let (tag, multiple) = (confirm.delivery_tag, confirm.multiple);
         if confirm.acked {
-            let settled = outstanding.settle(confirm.delivery_tag, confirm.multiple, |time| {
+            let settled = outstanding.settle(tag, multiple, |_, time| {
                 meter.confirmed_after(now - time);
             });
             meter.counts.confirmed += settled;
-            return;
+        } else {
+            let refused = &mut self.refused;
+            let settled = outstanding.settle(tag, multiple, |number, _| refused.add(number));
+            meter.counts.nacked += settled;
         }
-        let from = match confirm.multiple {
-            true => outstanding.settled_up_to(),
-            false => confirm.delivery_tag.saturating_sub(1),
-        };
-        let settled = outstanding.settle(confirm.delivery_tag, confirm.multiple, |_| ());
-        meter.counts.nacked += settled;
-        self.refuse(from, confirm.delivery_tag);
+        self.progress = now;
     }
 
     /// A mandatory message came back.
@@ -272,15 +308,9 @@ impl Channel {
         if let Some(mark) = mark {
             // The number below `published` that wraps to this.
             let behind = (self.published as u32).wrapping_sub(mark.sequence);
-            let number = self.published.saturating_sub(u64::from(behind));
-            self.refuse(number, number + 1);
-        }
-    }
-
-    fn refuse(&mut self, from: u64, to: u64) {
-        match self.refused.last_mut() {
-            Some(last) if last.1 == from => last.1 = to,
-            _ => self.refused.push((from, to)),
+            if let Some(number) = self.published.checked_sub(u64::from(behind)) {
+                self.refused.add(number);
+            }
         }
     }
 
@@ -323,7 +353,7 @@ impl Channel {
         };
         Sent {
             taken,
-            refused: self.refused.clone(),
+            refused: self.refused.ranges.clone(),
         }
     }
 }

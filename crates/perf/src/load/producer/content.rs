@@ -1,5 +1,7 @@
 //! What a producer publishes: bodies and properties, made beforehand and marked for each message.
 
+use std::sync::Arc;
+
 use client::{FieldTable, Properties, PropertiesBuilder, Property};
 
 use crate::clock;
@@ -32,17 +34,23 @@ enum Bodies {
         random: Random,
     },
     /// In turn.
-    Several { bodies: Vec<Vec<u8>>, next: usize },
+    Several { bodies: Arc<[Vec<u8>]>, next: usize },
 }
 
 impl Content {
     /// The messages of the producer with that number.
-    pub fn new(payload: &Payload, producers: &Producers, producer: u32, random: Random) -> Content {
+    pub fn new(
+        payload: &Payload,
+        producers: &Producers,
+        made: Arc<[Vec<u8>]>,
+        producer: u32,
+        random: Random,
+    ) -> Content {
         let marked_headers = matches!(payload.body, Body::Files(_) | Body::Json { .. });
         let properties = properties(payload, producers, marked_headers.then_some(producer));
         Content {
             in_headers: HeaderMark::locate(&properties).filter(|_| marked_headers),
-            bodies: Bodies::new(&payload.body, random),
+            bodies: Bodies::new(&payload.body, made, random),
             properties,
         }
     }
@@ -86,7 +94,7 @@ impl Content {
 }
 
 impl Bodies {
-    fn new(body: &Body, mut random: Random) -> Bodies {
+    fn new(body: &Body, made: Arc<[Vec<u8>]>, random: Random) -> Bodies {
         match body {
             Body::Sized(size) => Bodies::One(vec![0; *size]),
             Body::Between(min, max) => Bodies::Between {
@@ -106,19 +114,24 @@ impl Bodies {
                     origin: clock::nanos(),
                 }
             }
-            Body::Files(files) => Bodies::Several {
-                bodies: files.clone(),
-                next: 0,
-            },
-            Body::Json {
-                size,
-                fields,
-                bodies,
-            } => Bodies::Several {
-                bodies: json::documents(*size, *fields, *bodies, &mut random),
+            Body::Files(_) | Body::Json { .. } => Bodies::Several {
+                bodies: made,
                 next: 0,
             },
         }
+    }
+}
+
+/// Bodies that are made or read beforehand, for all producers.
+pub fn made_beforehand(body: &Body, mut random: Random) -> Arc<[Vec<u8>]> {
+    match body {
+        Body::Files(files) => files.clone().into(),
+        Body::Json {
+            size,
+            fields,
+            bodies,
+        } => json::documents(*size, *fields, *bodies, &mut random).into(),
+        _ => Arc::new([]),
     }
 }
 
@@ -260,7 +273,8 @@ mod tests {
             persistent,
             ..Producers::default()
         };
-        Content::new(&payload, &producers, 5, Random::new(1))
+        let made = made_beforehand(&payload.body, Random::new(1));
+        Content::new(&payload, &producers, made, 5, Random::new(1))
     }
 
     const MARK: Mark = Mark {

@@ -11,6 +11,7 @@ mod outstanding;
 mod schedule;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use client::Event;
 
@@ -25,11 +26,13 @@ use crate::settings::Settings;
 use crate::sync::lock;
 use crate::{Error, clock};
 use channel::Channel;
-pub use content::names_producer;
+pub use content::{made_beforehand, names_producer};
 pub use keys::uuid;
 
 /// Bytes of publishes per write.
 const BATCH: usize = 64 << 10;
+/// How long a write may keep what has arrived from being dealt with.
+const DEAF: Duration = Duration::from_millis(100);
 
 /// What a producer task needs to know.
 pub struct Task {
@@ -37,6 +40,8 @@ pub struct Task {
     pub plan: plan::Connection<ProducerChannel>,
     /// Mark of the first own producer.
     pub base: u32,
+    /// Bodies that are made beforehand.
+    pub bodies: Arc<[Vec<u8>]>,
     pub meter: Arc<Mutex<Meter>>,
     pub control: Control,
     /// Where each producer leaves what it has published.
@@ -56,7 +61,7 @@ async fn drive(task: &mut Task) -> Result<(), Error> {
     task.control.wait_for(Stage::ConnectProducers).await;
     let mut producer = Producer::connect(task).await?;
     task.control.report(Report::Ready(Side::Producer));
-    task.control.wait_for(Stage::Run).await;
+    producer.hold(&mut task.control, Stage::Run).await?;
     producer.start();
     let result = producer.publish(&mut task.control).await;
     let result = match result {
@@ -64,8 +69,11 @@ async fn drive(task: &mut Task) -> Result<(), Error> {
         Err(error) => Err(error),
     };
     producer.leave(&task.sent);
+    task.control.report(Report::Settled);
     result?;
-    task.control.wait_for(Stage::StopConsumers).await;
+    producer
+        .hold(&mut task.control, Stage::StopConsumers)
+        .await?;
     let limit = task.settings.limits.shutdown_timeout;
     // What matters has been confirmed already.
     let _ = tokio::time::timeout(limit, producer.connection.close()).await;
@@ -105,7 +113,8 @@ impl Producer {
             if settings.producers.confirm.is_some() {
                 connection.confirm_select(number).await?;
             }
-            channels.push(Channel::new(settings, planned, number, task.base));
+            let bodies = task.bodies.clone();
+            channels.push(Channel::new(settings, planned, number, task.base, bodies));
         }
         Ok(Producer {
             connection,
@@ -118,6 +127,17 @@ impl Producer {
             turn: 0,
             blocked: false,
         })
+    }
+
+    /// Waits for a stage, and answers what the broker says meanwhile, heartbeats above all.
+    async fn hold(&mut self, control: &mut Control, stage: Stage) -> Result<(), Error> {
+        loop {
+            tokio::select! {
+                ready = self.connection.ready() => ready?,
+                () = control.wait_for(stage) => return Ok(()),
+            }
+            self.take_events(control)?;
+        }
     }
 
     fn start(&mut self) {
@@ -166,12 +186,6 @@ impl Producer {
             let limit = output.pending() + self.share.min(BATCH);
             let channel = &mut self.channels[index];
             published += channel.publish(output, limit, &mut now, &self.verbose)?;
-            if channel.newly_begun(now) {
-                control.report(Report::Started);
-            }
-            if channel.newly_done() {
-                control.report(Report::Done(Side::Producer, LIMIT_REACHED));
-            }
             if output.pending() >= BATCH {
                 self.turn = (index + 1) % count;
                 break;
@@ -180,18 +194,29 @@ impl Producer {
         if published > 0 {
             lock(&self.meter).counts.sent += published;
         }
+        // Whoever hears that a channel is done must find its messages counted.
+        for channel in &mut self.channels {
+            if channel.newly_begun(now) {
+                control.report(Report::Started);
+            }
+            if channel.newly_done() {
+                control.report(Report::Done(Side::Producer, LIMIT_REACHED));
+            }
+        }
         Ok(published)
     }
 
     /// Writes what is pending, or gives up when producers are to stop and the socket takes nothing.
     async fn write(&mut self, control: &mut Control) -> Result<(), Error> {
-        if self.connection.try_flush() {
-            return Ok(());
+        while !self.connection.try_flush() {
+            tokio::select! {
+                flushed = self.connection.flush() => return Ok(flushed?),
+                () = control.wait_for(Stage::StopProducers) => return Ok(()),
+                // A broker that blocks producers says so, and takes nothing more.
+                () = tokio::time::sleep(DEAF) => self.take_events(control)?,
+            }
         }
-        tokio::select! {
-            flushed = self.connection.flush() => Ok(flushed?),
-            () = control.wait_for(Stage::StopProducers) => Ok(()),
-        }
+        Ok(())
     }
 
     /// Reads what has arrived, and lets other tasks of the thread have a turn.
@@ -261,7 +286,7 @@ impl Producer {
             });
             match event {
                 Event::Confirm(confirm) => {
-                    if let Some(channel) = channels.get_mut(usize::from(confirm.channel) - 1) {
+                    if let Some(channel) = channels.get_mut(index(confirm.channel)) {
                         channel.confirmed(&confirm, now, meter);
                         verbose.confirmed(&confirm);
                         if channel.newly_done() {
@@ -271,7 +296,7 @@ impl Producer {
                 }
                 Event::Return(returned) => {
                     meter.counts.returned += 1;
-                    if let Some(channel) = channels.get_mut(usize::from(returned.channel) - 1) {
+                    if let Some(channel) = channels.get_mut(index(returned.channel)) {
                         channel.returned(returned.body, returned.properties);
                     }
                 }
@@ -279,7 +304,7 @@ impl Producer {
                     channel,
                     method: client::Method::TxCommitOk(_),
                 } => {
-                    if let Some(channel) = channels.get_mut(usize::from(channel) - 1) {
+                    if let Some(channel) = channels.get_mut(index(channel)) {
                         channel.committed(now, meter);
                         if channel.newly_done() {
                             control.report(Report::Done(Side::Producer, LIMIT_REACHED));
@@ -317,6 +342,13 @@ impl Producer {
                 self.connection.ready().await?;
                 self.take_events(&task.control)?;
             }
+            if self.settings.producers.mandatory {
+                // What comes back has come back before the answer does.
+                for channel in &self.channels {
+                    self.connection.qos(channel.number(), 0, false).await?;
+                }
+                self.take_events(&task.control)?;
+            }
             self.connection.flush().await?;
             Ok(())
         };
@@ -333,6 +365,11 @@ impl Producer {
             }
         }
     }
+}
+
+/// A channel's place; nowhere for channel 0.
+fn index(channel: u16) -> usize {
+    usize::from(channel).wrapping_sub(1)
 }
 
 const LIMIT_REACHED: &str = "Producer reached message limit";

@@ -30,19 +30,15 @@ impl Outstanding {
         self.count
     }
 
-    /// The time of the oldest of them.
-    pub fn oldest(&self) -> Option<i64> {
-        self.times.front().copied()
-    }
-
     /// All messages up to this number, from 1, are confirmed.
     pub fn settled_up_to(&self) -> u64 {
         self.base
     }
 
-    /// Takes what a confirm is about, and shows each message's time; returns how many.
+    /// Takes what a confirm is about, and shows each message's number, from 0, and time; returns how
+    /// many.
     #[inline]
-    pub fn settle(&mut self, tag: u64, multiple: bool, mut each: impl FnMut(i64)) -> u64 {
+    pub fn settle(&mut self, tag: u64, multiple: bool, mut each: impl FnMut(u64, i64)) -> u64 {
         let before = self.count;
         if multiple {
             // Tag 0 stands for all.
@@ -54,13 +50,13 @@ impl Outstanding {
                 self.base += 1;
                 if time != DONE {
                     self.count -= 1;
-                    each(time);
+                    each(self.base - 1, time);
                 }
             }
         } else {
             let index = tag.wrapping_sub(self.base).wrapping_sub(1) as usize;
             if let Some(time) = self.times.get_mut(index).filter(|time| **time != DONE) {
-                each(std::mem::replace(time, DONE));
+                each(tag - 1, std::mem::replace(time, DONE));
                 self.count -= 1;
             }
         }
@@ -82,15 +78,15 @@ mod tests {
         (1..=7).for_each(|time| outstanding.push(time));
         let mut seen = Vec::new();
         for (tag, multiple) in [(3, false), (3, false), (6, false), (2, true), (5, true)] {
-            outstanding.settle(tag, multiple, |time| seen.push(time));
+            outstanding.settle(tag, multiple, |number, time| seen.push((number, time)));
         }
-        assert_eq!(seen, [3, 6, 1, 2, 4, 5]);
+        assert_eq!(seen, [(2, 3), (5, 6), (0, 1), (1, 2), (3, 4), (4, 5)]);
         assert_eq!(outstanding.settled_up_to(), 6);
-        assert_eq!((outstanding.count(), outstanding.oldest()), (1, Some(7)));
+        assert_eq!(outstanding.count(), 1);
         // Never sent.
-        assert_eq!(outstanding.settle(9, false, |_| ()), 0);
-        assert_eq!(outstanding.settle(0, true, |_| ()), 1);
-        assert_eq!(outstanding.settle(u64::MAX, false, |_| ()), 0);
+        assert_eq!(outstanding.settle(9, false, |_, _| ()), 0);
+        assert_eq!(outstanding.settle(0, true, |_, _| ()), 1);
+        assert_eq!(outstanding.settle(u64::MAX, false, |_, _| ()), 0);
         assert_eq!(outstanding.count(), 0);
     }
 }

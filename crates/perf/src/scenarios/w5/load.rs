@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
-use super::interrupt::Interrupt;
 use super::ledger::Ledger;
 use super::plan::{Case, Site};
 use super::tally::Tally;
 use super::{cannot_begin, receive, send};
+use crate::interrupt::interrupted;
 use crate::result::{Checks, Run};
 use crate::sqs;
 
@@ -42,18 +42,14 @@ pub(super) struct Queue {
 }
 
 /// Runs a case and fills in `run`. An error is why it could not begin.
-pub(super) async fn run(
-    case: &Case,
-    run: &mut Run,
-    interrupt: &mut Interrupt,
-) -> Result<(), String> {
+pub(super) async fn run(case: &Case, run: &mut Run) -> Result<(), String> {
     let mut queues = Vec::new();
     let created = create_all(case, &mut queues).await;
     if created.is_ok() {
-        load(case, &queues, run, interrupt).await;
+        load(case, &queues, run).await;
     }
     for queue in &queues {
-        delete(queue, run, interrupt).await;
+        delete(queue, run).await;
     }
     created
 }
@@ -93,7 +89,7 @@ async fn delete_if_created(site: &Site, name: &str, error: &sqs::Error) {
     let _ = timeout(DELETION_TIMEOUT, deleting).await;
 }
 
-async fn load(case: &Case, queues: &[Rc<Queue>], run: &mut Run, interrupt: &mut Interrupt) {
+async fn load(case: &Case, queues: &[Rc<Queue>], run: &mut Run) {
     let senders_each = usize::from(case.in_flight).min(case.messages as usize);
     let load = Rc::new(Load {
         batch: case.batch,
@@ -115,7 +111,7 @@ async fn load(case: &Case, queues: &[Rc<Queue>], run: &mut Run, interrupt: &mut 
     let mut stopped = SENT;
     while !(senders.is_empty() && receivers.is_empty()) {
         tokio::select! {
-            () = interrupt.wait() => {
+            () = interrupted() => {
                 stopped = INTERRUPTED;
                 break;
             }
@@ -171,16 +167,13 @@ fn add_checks(queues: &[Rc<Queue>], run: &mut Run) {
     run.checks = Some(checks);
 }
 
-/// Deletes a queue; a second interrupt gives up.
-async fn delete(queue: &Queue, run: &mut Run, interrupt: &mut Interrupt) {
+/// Deletes a queue, whatever has ended the load.
+async fn delete(queue: &Queue, run: &mut Run) {
     let client = &queue.site.client;
-    let deleted = tokio::select! {
-        deleted = timeout(DELETION_TIMEOUT, client.delete_queue(&queue.url)) => match deleted {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "no answer in time".to_owned(),
-        },
-        () = interrupt.wait() => "interrupted again".to_owned(),
+    let deleted = match timeout(DELETION_TIMEOUT, client.delete_queue(&queue.url)).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "no answer in time".to_owned(),
     };
     let (name, endpoint) = (&queue.name, client.endpoint());
     let left = format!("the queue {name} is left at {endpoint}: {deleted}");

@@ -8,7 +8,6 @@
 //! Every case has a queue of its own for each region. Whatever ends it, an interrupt too, the queue
 //! is deleted before the next one begins.
 
-mod interrupt;
 mod ledger;
 mod load;
 mod plan;
@@ -22,7 +21,6 @@ use tokio::task::LocalSet;
 use crate::Error;
 use crate::result::Run;
 use crate::sqs::{self, Secret, Signature};
-use interrupt::Interrupt;
 use plan::Case;
 
 /// `leveret perf w5`.
@@ -170,11 +168,10 @@ pub fn run_watched(arguments: &Arguments, ended: &mut dyn FnMut(&Run)) -> Result
 
 async fn run_all(arguments: &Arguments, ended: &mut dyn FnMut(&Run)) -> Result<Vec<Run>, Error> {
     let cases = plan::cases(arguments)?;
-    let mut interrupt = Interrupt::listen()?;
     let mut runs: Vec<Run> = Vec::new();
     for case in &cases {
         let mut run = case.blank();
-        let begun = load::run(case, &mut run, &mut interrupt).await;
+        let begun = load::run(case, &mut run).await;
         if let Err(reason) = begun {
             if runs.is_empty() {
                 return Err(Error::Load(reason));
