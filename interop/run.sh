@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs other languages' clients against a server that is started for them, and says how each did.
+# Runs other languages' clients, and `leveret perf`, against a server that is started for them, and
+# says how each did.
 #
 # usage: run.sh [--server PATH] [SUITE...]
 #   --server PATH  the server's program; default target/release/leveret. Nothing is built here.
@@ -48,6 +49,9 @@ start_server() {
   mkdir -p "$(dirname "$log")"
   "$server" --config "$scratch/leveret.conf" --data-dir "$scratch/data" >"$log" 2>&1 </dev/null &
   server_pid=$!
+  # For suites that start one of their own, or use the program's other commands.
+  LEVERET_BIN=$(realpath "$server")
+  export LEVERET_BIN
   local deadline=$((SECONDS + start_seconds))
   until accepts; do
     if ! running; then fail "the server did not start"; return 1; fi
@@ -119,12 +123,12 @@ suites=()
 while [ $# -gt 0 ]; do
   case $1 in
     --server) server=${2:?--server needs a path}; shift 2 ;;
-    -h | --help) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     -*) echo "interop: unknown option $1; see --help" >&2; exit 2 ;;
     *) suites+=("${1%/}"); shift ;;
   esac
 done
-[ ${#suites[@]} -gt 0 ] || suites=(conformance python node go java perf-test rust)
+[ ${#suites[@]} -gt 0 ] || suites=(conformance python node go java perf-test perf rust)
 if [ ! -x "$server" ]; then
   echo "interop: there is no server at $server; build it with: make build" >&2
   exit 2

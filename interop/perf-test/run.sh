@@ -8,18 +8,7 @@ target="$(cd ../.. && pwd)/target/interop/perf-test"
 uri="amqp://guest:guest@${AMQP_HOST:-127.0.0.1}:${AMQP_PORT:-5672}/%2f"
 run_limit=30 # seconds after which PerfTest gives up waiting for its messages
 
-if ! command -v java >/dev/null || ! command -v mvn >/dev/null; then
-  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-    apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy default-jdk-headless maven
-  else
-    echo "interop/perf-test: install a JDK, 17 or later, and Maven" >&2
-    exit 1
-  fi
-fi
-
-mkdir -p "$target"
-mvn --batch-mode --quiet -Dstyle.color=never dependency:build-classpath
-classpath="$(cat "$target/classpath")"
+classpath="$(./classpath.sh)"
 
 passed=0
 failed=0

@@ -1,44 +1,26 @@
-"""`leveret perf w5` against moto's SQS: both protocols, both signatures; the queues are gone after."""
+"""`leveret perf w5` on moto's SQS: both protocols, both signatures; its queues are gone after."""
 
-import json
-import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
 import sys
-import time
 
 import boto3
 import pytest
 
-BINARY = os.environ.get("LEVERET_BIN", "target/release/leveret")
+from server import free_port
+from tools import wait_until
+
 HERE = pathlib.Path(__file__).parent
 REGIONS = ["us-east-1", "eu-west-1"]
 PREFIX = "leveret-perf-w5-"
-DEADLINE = 120
-
-pytestmark = pytest.mark.timeout(DEADLINE + 60)
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def start_server(command, port):
-    """Starts a server, and waits until it accepts connections."""
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + DEADLINE
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return server
-        except OSError:
-            time.sleep(0.1)
-    server.kill()
-    raise RuntimeError(f"{command} does not listen on {port}")
+def accepts(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module", params=["moto_server", "moto_sqs"])
@@ -50,30 +32,19 @@ def service(request):
         "moto_sqs": [sys.executable, HERE / "moto_sqs.py", str(port)],
     }
     options = {"moto_server": ["--signature", "v4"], "moto_sqs": ["--signature", "v2"]}
-    server = start_server(commands[request.param], port)
-    yield f"http://127.0.0.1:{port}", options[request.param]
-    server.terminate()
-    server.wait(timeout=10)
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(commands[request.param], stdout=quiet, stderr=quiet)
+    try:
+        wait_until(lambda: accepts(port) or server.poll() is not None, request.param)
+        assert server.poll() is None, f"{request.param} ended"
+        yield f"http://127.0.0.1:{port}", options[request.param]
+    finally:
+        server.kill()
+        server.wait()
 
 
-def environment():
-    """Without what a developer's machine may say about AWS."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-
-
-def command(endpoint, *options):
-    regions = ["--region", ",".join(REGIONS)]
-    return [BINARY, "perf", "w5", "--endpoint", endpoint, *regions, *options]
-
-
-def perf(endpoint, *options):
-    return subprocess.run(
-        command(endpoint, *options),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+def w5(endpoint, *options):
+    return ["w5", "--endpoint", endpoint, "--region", ",".join(REGIONS), *options]
 
 
 def queues_of(endpoint):
@@ -91,41 +62,57 @@ def queues_of(endpoint):
     return names
 
 
-def runs_of(path):
-    document = json.loads(path.read_text())
-    assert document["scenario"] == "w5"
-    return document["runs"]
+PUBLISHED = {
+    "m1.small from, sent rate": 71,
+    "m1.small to, sent rate": 105,
+    "c1.medium from, sent rate": 487,
+    "c1.medium to, sent rate": 720,
+    "c1.xlarge from, sent rate": 663,
+    "c1.xlarge to, sent rate": 1594,
+}
 
 
-def test_every_message_of_both_protocols_is_taken(service, tmp_path):
+def test_every_message_of_both_protocols_is_taken(service, perf):
     endpoint, options = service
-    result = perf(endpoint, *options, "--messages", "50,100", "--json", tmp_path / "r.json")
-    assert result.returncode == 0, result.stderr
-    runs = runs_of(tmp_path / "r.json")
-    query = f"query {options[-1]}"
-    assert [run["name"] for run in runs] == [
+    load = perf(*w5(endpoint, *options, "--messages", "50,100"))
+    assert load.document["scenario"] == "w5"
+    assert [run["name"] for run in load.runs] == [
         f"{protocol}, N={messages}, {region}"
-        for protocol in (query, "json")
+        for protocol in (f"query {options[-1]}", "json")
         for messages in (50, 100)
         for region in REGIONS
     ]
-    for run in runs:
+    for run in load.runs:
+        assert run["broker"]["product"] == "SQS"
         assert run["totals"]["sent"] == run["parameters"]["messages"]
         assert run["totals"]["sent_rate"] > 0
         assert run["confirm_latency"]["count"] == run["totals"]["sent"]
         assert run["figures"]["errors"] == 0
+        assert run["published"] == PUBLISHED
         assert "error" not in run
-        assert f"{run['name']} " in result.stdout
+    assert_table(load)
     assert queues_of(endpoint) == []
 
 
-def test_every_message_comes_once(service, tmp_path):
+def assert_table(load):
+    lines, table = load.out.split("\n\n", 1)
+    _, heads, *rows = table.splitlines()
+    machines = [name.removesuffix(", sent rate") for name in sorted(PUBLISHED)]
+    columns = re.split(r"\s{2,}", heads.strip())
+    figures = ["sent/s", "confirm p50", "confirm p99", "received/s", "errors"]
+    assert columns == ["case", *figures, *machines]
+    for run, row in zip(load.runs, rows):
+        name, *cells = re.split(r"\s{2,}", row)
+        assert name == run["name"]
+        assert len(cells) == len(columns) - 1
+        assert re.search(rf"^  {re.escape(name)} .* msg/s", lines, re.MULTILINE)
+
+
+def test_every_message_comes_once(service, perf):
     endpoint, options = service
     # moto takes no lock: to several receivers at once it hands out a message twice now and then.
-    options = [*options, "--messages", "40", "--consume", "--receivers", "1"]
-    result = perf(endpoint, *options, "--json", tmp_path / "r.json")
-    assert result.returncode == 0, result.stderr
-    for run in runs_of(tmp_path / "r.json"):
+    load = perf(*w5(endpoint, *options, "--messages", 40, "--consume", "--receivers", 1))
+    for run in load.runs:
         checks = run["checks"]
         assert checks["checked"] == run["totals"]["received"] == 40
         assert checks["gaps"] == checks["duplicates"] == checks["unchecked"] == 0
@@ -133,42 +120,29 @@ def test_every_message_comes_once(service, tmp_path):
     assert queues_of(endpoint) == []
 
 
-def test_batches_to_all_regions_together(service, tmp_path):
+def test_batches_to_all_regions_together(service, perf):
     endpoint, options = service
-    options = [*options, "--messages", "95", "--batch", "10", "--together"]
-    result = perf(endpoint, *options, "--json", tmp_path / "r.json")
-    assert result.returncode == 0, result.stderr
-    runs = runs_of(tmp_path / "r.json")
-    assert [run["totals"]["sent"] for run in runs] == [190, 190]
+    load = perf(*w5(endpoint, *options, "--messages", 95, "--batch", 10, "--together"))
+    assert [run["totals"]["sent"] for run in load.runs] == [190, 190]
     assert queues_of(endpoint) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_load_deletes_its_queues(service, number):
+def test_an_interrupted_load_deletes_its_queues(service, loads, number):
     endpoint, options = service
-    options = [*options, "--messages", "1000000", "--in-flight", "2"]
-    load = subprocess.Popen(command(endpoint, *options), env=environment())
-    try:
-        end = time.monotonic() + DEADLINE
-        while not queues_of(endpoint) and time.monotonic() < end:
-            time.sleep(0.1)
-        load.send_signal(number)
-        load.wait(timeout=30)
-    finally:
-        load.kill()
+    load = loads.start_perf(*w5(endpoint, *options, "--messages", 1_000_000, "--in-flight", 2))
+    wait_until(lambda: queues_of(endpoint), "the queues")
+    load.process.send_signal(number)
+    load.finish()
+    assert load.runs[-1]["stopped"] == {"Interrupted": 1}
     assert queues_of(endpoint) == []
 
 
-def test_an_endpoint_where_nothing_listens_is_named_in_one_line():
+def test_an_endpoint_where_nothing_listens_is_named_in_one_line(perf):
     endpoint = f"http://127.0.0.1:{free_port()}"
-    result = perf(endpoint)
-    assert result.returncode != 0
-    assert endpoint in result.stderr
-    assert "--endpoint" in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    line = perf(*w5(endpoint), status=1).one_error()
+    assert endpoint in line and "--endpoint" in line
 
 
-def test_an_endpoint_that_is_no_url_says_what_one_looks_like():
-    result = perf("localhost")
-    assert result.returncode != 0
-    assert "http://127.0.0.1:9324" in result.stderr
+def test_an_endpoint_that_is_no_url_says_what_one_looks_like(perf):
+    assert "http://127.0.0.1:9324" in perf(*w5("localhost"), status=2).one_error()

@@ -211,7 +211,7 @@ fn channels(plan: &Plan) -> Vec<(&'static str, u32, usize)> {
 }
 
 /// The figures of a run that has ended: over all of it, or over its steady state.
-fn conclude_figures(
+pub fn conclude_figures(
     run: &mut Run,
     sampler: &Sampler,
     mut summed: Summed,

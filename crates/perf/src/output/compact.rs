@@ -75,10 +75,9 @@ impl Show for Compact {
                 "nacked" => interval.nacked_rate,
                 _ => interval.received_rate,
             };
-            line.push_str(&format!(
-                "{:>RATE_WIDTH$}",
-                format!("{} msg/s", rate(value))
-            ));
+            // Wide figures move the columns, but do not run into each other.
+            let text = format!("{} msg/s", rate(value));
+            line.push_str(&format!(" {text:>0$}", RATE_WIDTH - 1));
         }
         for name in latencies {
             let of = match name {

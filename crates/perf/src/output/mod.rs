@@ -114,6 +114,10 @@ impl Output {
 impl Watch for Output {
     fn starting(&mut self, side: &str, connection: u32, channel: usize) {
         if self.announce {
+            if channel == 0 {
+                let line = format!("id: {}, starting {side} #{connection}", self.id);
+                self.each(|show| show.say(&line));
+            }
             let line = format!(
                 "id: {}, starting {side} #{connection}, channel #{channel}",
                 self.id

@@ -15,6 +15,8 @@ pub struct Target {
     pub options: client::Options,
     /// Its process, if it is on this machine.
     pub process: Option<Process>,
+    /// Figures are those of the steady state.
+    pub steady: bool,
 }
 
 impl Target {
@@ -24,6 +26,7 @@ impl Target {
         Ok(Target {
             process: find_process(&options, pid)?,
             options,
+            steady: false,
         })
     }
 }
@@ -106,6 +109,9 @@ impl Common {
         if let Some(uri) = &self.against {
             targets.push(Target::new(uri, self.against_pid)?);
         }
+        for target in &mut targets {
+            target.steady = self.steady;
+        }
         Ok(targets)
     }
 
@@ -113,11 +119,6 @@ impl Common {
     pub fn rounds(&self) -> u32 {
         self.rounds
             .unwrap_or(if self.against.is_some() { 3 } else { 1 })
-    }
-
-    /// Only the steady state counts.
-    pub fn steady(&self) -> bool {
-        self.steady
     }
 }
 

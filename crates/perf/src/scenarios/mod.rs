@@ -85,7 +85,7 @@ impl Case {
     }
 
     /// Runs it once.
-    fn run(&self, target: &Target, round: u32, steady: bool) -> Run {
+    fn run(&self, target: &Target, round: u32) -> Run {
         let run = match &self.work {
             Work::Own(work) => work(target),
             Work::Load(settings) => {
@@ -93,7 +93,7 @@ impl Case {
                 settings.brokers = vec![target.options.clone()];
                 let options = load::Options {
                     process: target.process,
-                    steady,
+                    steady: target.steady,
                 };
                 load::run(&settings, options, &mut Silent)
             }
@@ -129,13 +129,19 @@ pub fn run(
     command: Vec<String>,
     out: &mut dyn Write,
 ) -> Result<Document, Error> {
+    if scenario.cases.is_empty() {
+        return Err(Error::Usage(format!(
+            "no case of {} has such a name",
+            scenario.name
+        )));
+    }
     let targets = common.targets()?;
     let mut document = Document::begin(Some(scenario.name), common.keeping.label.clone(), command);
     say(out, &format!("{}: {}", scenario.name, scenario.about));
     for round in 1..=common.rounds() {
         for case in &scenario.cases {
             for target in &targets {
-                let run = case.run(target, round, common.steady());
+                let run = case.run(target, round);
                 say(out, &line(&run));
                 document.runs.push(run);
                 if is_interrupted() {

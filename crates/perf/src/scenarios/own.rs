@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
 use crate::interrupt::{interrupted, is_interrupted};
-use crate::load::{INTERRUPTED, Meter, Sampler};
+use crate::load::{INTERRUPTED, Meter, Sampler, conclude_figures};
+use crate::output::Silent;
 use crate::result::{Broker, Run};
 use crate::{Error, clock};
 
@@ -112,7 +113,7 @@ async fn look_on<F: Future<Output = Result<(), Error>>>(
     task: impl FnOnce(Hand) -> F + Send + 'static,
     run: &mut Run,
 ) -> Result<(), Error> {
-    let mut sampler = Sampler::start(vec![hand.meter.clone()], target.process, false);
+    let mut sampler = Sampler::start(vec![hand.meter.clone()], target.process, target.steady);
     let (sender, mut ended) = oneshot::channel();
     let of_thread = hand.clone();
     let thread = std::thread::Builder::new()
@@ -166,10 +167,7 @@ async fn look_on<F: Future<Output = Result<(), Error>>>(
     if is_interrupted() {
         run.stopped.insert(INTERRUPTED.into(), 1);
     }
-    run.series = sampler.series().to_vec();
-    run.totals = summed.totals;
-    run.consumer_latency = summed.consumer_latency;
-    run.confirm_latency = summed.confirm_latency;
+    conclude_figures(run, &sampler, summed, target.steady, &mut Silent);
     let result = match result {
         Some(result) => result,
         None => {
