@@ -41,7 +41,7 @@ def assert_process(run):
     assert ("broker_cpu_us_per_message" in totals) == (cpu >= COUNTABLE_CPU_SECONDS)
     if cpu >= COUNTABLE_CPU_SECONDS:
         messages = totals["received"] or totals["sent"]
-        assert totals["broker_cpu_us_per_message"] == pytest.approx(cpu * 1e6 / messages)
+        assert totals["broker_cpu_us_per_message"] == pytest.approx(cpu * 1e6 / messages, rel=0.1)
 
 
 def assert_checks(run):

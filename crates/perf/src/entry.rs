@@ -12,7 +12,7 @@ use crate::interrupt::is_interrupted;
 use crate::output::{Output, Silent};
 use crate::result::{Document, Run};
 use crate::scenarios::{self, Common, Keeping, Scenario};
-use crate::{Error, changes, compare, load, process, report};
+use crate::{Error, changes, compare, interrupt, load, process, report};
 
 /// Something could not be done, or a run failed.
 const FAILED: u8 = 1;
@@ -148,6 +148,7 @@ fn command_line(arguments: &[String]) -> Vec<String> {
 const SECRETS: [&str; 2] = ["--secret-access-key", "--session-token"];
 
 fn run_load(asked: Load, command: Vec<String>) -> Result<u8, Error> {
+    interrupt::heed();
     let keep = &asked.keep;
     let mut document = Document::begin(None, keep.label.clone(), command);
     match &keep.against {
@@ -302,7 +303,7 @@ fn run_command(arguments: &[String]) -> Result<u8, Error> {
         Command::W4(asked) => run_scenario(&scenarios::w4::scenario(&asked), &asked.common, line),
         Command::W5(asked) => run_w5(&asked, line),
         Command::Suite(asked) => {
-            run_scenario(&scenarios::suite::scenario(&asked), &asked.common, line)
+            run_scenario(&scenarios::suite::scenario(&asked)?, &asked.common, line)
         }
         Command::Report(asked) => report::run(&asked, out),
         Command::Compare(asked) => compare::run(&asked, out),
@@ -311,12 +312,14 @@ fn run_command(arguments: &[String]) -> Result<u8, Error> {
 }
 
 fn run_scenario(scenario: &Scenario, common: &Common, command: Vec<String>) -> Result<u8, Error> {
+    interrupt::heed();
     let document = scenarios::run(scenario, common, command, &mut io::stdout())?;
     keep_scenario(&document, &common.keeping)?;
     Ok(status(&document, true))
 }
 
 fn run_w5(asked: &W5, command: Vec<String>) -> Result<u8, Error> {
+    interrupt::heed();
     let label = asked.keeping.label.clone();
     let mut document = Document::begin(Some("w5"), label, command);
     let out = &mut io::stdout();

@@ -3,7 +3,7 @@
 //! One thread listens, from the first question on, so that no signal is lost between two waits. Who
 //! waits later than the signal came does not wait.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -12,6 +12,11 @@ use tokio::sync::watch;
 const STATUS: i32 = 130;
 
 static COUNT: OnceLock<watch::Sender<u32>> = OnceLock::new();
+
+/// From here on these signals ask for an end, and do not end the process at once.
+pub fn heed() {
+    drop(counts());
+}
 
 /// Waits until the process has been interrupted. Cancel safe.
 pub async fn interrupted() {
@@ -27,16 +32,21 @@ pub fn is_interrupted() -> bool {
 fn counts() -> watch::Receiver<u32> {
     let sender = COUNT.get_or_init(|| {
         let (sender, _) = watch::channel(0);
+        let (listening, wait) = mpsc::channel();
         // Where no thread can be started, signals end the process as they do by default.
-        let _ = std::thread::Builder::new()
+        let started = std::thread::Builder::new()
             .name("perf-signals".into())
-            .spawn(listen);
+            .spawn(move || listen(&listening));
+        if started.is_ok() {
+            let _ = wait.recv();
+        }
         sender
     });
     sender.subscribe()
 }
 
-fn listen() {
+/// Says when it listens, or that it cannot, by dropping the sender.
+fn listen(listening: &mpsc::Sender<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -47,12 +57,13 @@ fn listen() {
         let Ok((mut interrupt, mut terminate)) = streams else {
             return;
         };
+        let _ = listening.send(());
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            // Set by the one who started this thread.
+            // Set by the one who started this thread, once this has said that it listens.
             let count = COUNT.wait();
             if *count.borrow() > 0 {
                 std::process::exit(STATUS);

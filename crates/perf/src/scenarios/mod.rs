@@ -129,12 +129,6 @@ pub fn run(
     command: Vec<String>,
     out: &mut dyn Write,
 ) -> Result<Document, Error> {
-    if scenario.cases.is_empty() {
-        return Err(Error::Usage(format!(
-            "no case of {} has such a name",
-            scenario.name
-        )));
-    }
     let targets = common.targets()?;
     let mut document = Document::begin(Some(scenario.name), common.keeping.label.clone(), command);
     say(out, &format!("{}: {}", scenario.name, scenario.about));

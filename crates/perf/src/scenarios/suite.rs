@@ -6,6 +6,8 @@ use crate::settings::{
     Acks, Body, Consumers, Limits, Output, Payload, Producers, Queues, Rate, Settings, Topology,
 };
 
+use crate::Error;
+
 use super::arguments::seconds;
 use super::{Case, Common, Scenario};
 
@@ -29,7 +31,10 @@ pub struct Arguments {
 const BACKLOG: &str = "backlog";
 
 /// The whole set.
-pub fn scenario(arguments: &Arguments) -> Scenario {
+///
+/// # Errors
+/// No case has the name that was asked for.
+pub fn scenario(arguments: &Arguments) -> Result<Scenario, Error> {
     let mut cases = throughput(arguments);
     cases.extend(queues(arguments));
     cases.extend(channels(arguments));
@@ -41,8 +46,13 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
         let belongs = |name: &str| backlog && name.starts_with(BACKLOG);
         // What is filled is drained, too.
         cases.retain(|case| case.name.contains(text) || belongs(&case.name));
+        if cases.is_empty() {
+            return Err(Error::Usage(format!(
+                "--only '{text}': no case has such a name"
+            )));
+        }
     }
-    Scenario {
+    Ok(Scenario {
         name: "suite",
         about: "the standard set",
         figures: vec!["received", "sent", "p50", "p99", "confirm-p99", "cpu"],
@@ -51,7 +61,7 @@ pub fn scenario(arguments: &Arguments) -> Scenario {
                 .into(),
         ],
         cases,
-    }
+    })
 }
 
 /// A load that ends by time, on queues of its own.

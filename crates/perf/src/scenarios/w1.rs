@@ -168,6 +168,11 @@ fn consume_and_check(load: Load, target: &Target, run: &mut Run) {
     let queue = ledger.queue(QUEUE, "");
     let checked = Arc::new(Mutex::new(None));
     let (options, shared, result) = (target.options.clone(), ledger.clone(), checked.clone());
+    // Whether it is steady was asked of the producer.
+    let target = &Target {
+        steady: false,
+        ..target.clone()
+    };
     let consumed = own::measure(target, None, move |hand| async move {
         let checker = Checker::new(shared, 0);
         *lock(&result) = Some(consume(load, options, hand, checker, queue).await?);
