@@ -66,16 +66,29 @@ pub(crate) struct Decoder {
 impl Decoder {
     pub(crate) fn new(version: Version, input: Input) -> Self {
         Decoder {
+            // The handshake has taken what was before.
+            exhausted: input.offset(),
             input,
             assemblies: Assemblies::default(),
             version,
-            exhausted: 0,
         }
     }
 
     /// True if more has arrived since [`Decoder::locate`] last found nothing.
     pub(crate) fn may_have_event(&self) -> bool {
         self.input.end_offset() > self.exhausted
+    }
+
+    /// Drops what comes next and is no event: replies that a call has taken, and heartbeats. Without
+    /// it an owner who only makes calls would look at all earlier replies again each time.
+    pub(crate) fn skip_dealt_with(&mut self) -> Result<(), Error> {
+        while let Some(frame) = self.input.frame_at(self.input.offset())? {
+            if frame.kind != Kind::Heartbeat as u8 {
+                break;
+            }
+            self.input.consume_to(frame.next);
+        }
+        Ok(())
     }
 
     /// Consumes the next event's frames, or returns `None` until all of them have arrived.

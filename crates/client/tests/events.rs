@@ -388,6 +388,35 @@ async fn backlog_before_a_reply_is_bounded() {
     next_delivery(&mut connection).await;
 }
 
+/// What calls have dealt with is not held back: an owner who only makes calls takes no events.
+#[tokio::test]
+async fn calls_alone_fill_no_backlog() {
+    const CALLS: usize = 5_000;
+    let (options, broker) = peer::start_open(|peer| {
+        for _ in 0..CALLS {
+            assert!(matches!(peer.read(), (1, Method::TxCommit(_))));
+            peer.write(1, tx::CommitOk::default());
+        }
+        peer.write_bytes(&peer::delivery(1, 1, b"x").concat());
+        assert!(matches!(peer.read(), (1, Method::TxCommit(_))));
+        peer.write(1, tx::CommitOk::default());
+        peer.read_forever();
+    });
+    let options = Options {
+        // Raised to what three frames take: less than the replies.
+        backlog_limit: 0,
+        frame_max: 4096,
+        ..options
+    };
+    let mut connection = open(&options).await;
+    for _ in 0..=CALLS {
+        connection.tx_commit(1).await.expect("a reply");
+    }
+    next_delivery(&mut connection).await;
+    drop(connection);
+    broker.join().expect("the script ran to its end");
+}
+
 #[tokio::test]
 async fn call_given_up_leaves_its_reply_as_an_event() {
     let (options, _broker) = peer::start_open(|peer| {

@@ -49,6 +49,7 @@ impl Connection {
         request: Method<'_>,
         wanted: &[u32],
     ) -> Result<(Walk, Span), Error> {
+        self.decoder.skip_dealt_with()?;
         // What had arrived before the request was sent cannot be its reply.
         let sent_at = self.decoder.input.end_offset();
         let at = self.decoder.input.offset();
