@@ -45,10 +45,12 @@ fn each_second_has_a_line_and_the_end_a_summary() {
         let ended = run(broker.uri(), words).await.well();
         let lines: Vec<&str> = ended.out.lines().collect();
         let start = [
+            "id: mine, starting consumer #0",
             "id: mine, starting consumer #0, channel #0",
+            "id: mine, starting producer #0",
             "id: mine, starting producer #0, channel #0",
         ];
-        assert_eq!(lines[..2], start);
+        assert_eq!(lines[..4], start);
         let seconds: Vec<&&str> = lines
             .iter()
             .filter(|line| line.contains(", time "))
