@@ -37,7 +37,7 @@ impl Destination {
 }
 
 /// A destination's kind and name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum DestinationKey {
     Queue(Arc<str>),
     Exchange(Arc<str>),

@@ -8,13 +8,14 @@
 use std::sync::Arc;
 
 use ahash::HashMap;
-use amqp::{PropertySummary, Table, Value};
+use amqp::{Properties, PropertySummary, Table, Value};
 use smallvec::SmallVec;
 use store::Message;
 
 use crate::access::Operation;
 use crate::arguments::type_name;
 use crate::error::{Error, Resource};
+use crate::exchange::Head;
 use crate::positions::LogPositions;
 use crate::queue::MAX_PER_HOLD;
 use crate::routing::{Route, route};
@@ -36,6 +37,8 @@ pub struct Publish<'a> {
     pub routing_key: &'a [u8],
     /// What the properties say.
     pub properties: &'a PropertySummary<'a>,
+    /// The properties themselves.
+    pub all_properties: Properties<'a>,
 }
 
 /// Where a message goes, and whether its headers must lose their BCC.
@@ -122,7 +125,7 @@ impl Publisher {
         let route = if has_cc || has_bcc {
             keys.sort_unstable();
             keys.dedup();
-            Arc::new(find(session, publish.exchange, &keys, Some(headers))?)
+            Arc::new(find(session, publish, &keys, Some(headers))?)
         } else {
             self.look_up(session, publish, Some(headers))?
         };
@@ -145,12 +148,7 @@ impl Publisher {
             return Ok(route.clone());
         }
         self.last = None;
-        let route = Arc::new(find(
-            session,
-            publish.exchange,
-            &[publish.routing_key],
-            headers,
-        )?);
+        let route = Arc::new(find(session, publish, &[publish.routing_key], headers)?);
         if route.reusable {
             self.kept += 1 + route.queues.len();
             if self.kept > MAX_KEPT {
@@ -210,13 +208,13 @@ impl Publisher {
 /// Finds queues in the topology; checks that the exchange exists and may be published to.
 fn find(
     session: &Session,
-    exchange: &[u8],
-    routing_keys: &[&[u8]],
+    publish: &Publish<'_>,
+    keys: &[&[u8]],
     headers: Option<Table<'_>>,
 ) -> Result<Route, Error> {
     let vhost = &session.vhost;
-    let name = std::str::from_utf8(exchange).map_err(|_| {
-        let name = String::from_utf8_lossy(exchange);
+    let name = std::str::from_utf8(publish.exchange).map_err(|_| {
+        let name = String::from_utf8_lossy(publish.exchange);
         Error::not_found(Resource::exchange(&name, &vhost.name))
     })?;
     let resource = Resource::exchange(name, &vhost.name);
@@ -227,7 +225,15 @@ fn find(
         Some(exchange) if exchange.internal => Err(Error::refused(format!(
             "cannot publish to internal {resource}"
         ))),
-        Some(_) => Ok(route(&topology, name, routing_keys, headers)),
+        Some(_) => {
+            let properties = publish.all_properties;
+            let head = Head {
+                keys,
+                headers,
+                properties,
+            };
+            Ok(route(&topology, name, &head))
+        }
     }
 }
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use ahash::{HashSet, HashSetExt};
-use amqp::Table;
 use smallvec::SmallVec;
 
 use crate::binding::Destination;
-use crate::exchange::ExchangeKind;
+use crate::exchange::Head;
 use crate::queue::Queue;
 use crate::topology::Topology;
 
@@ -31,8 +30,7 @@ const FEW: usize = 16;
 pub(crate) fn route(
     topology: &Topology,
     exchange: &str,
-    routing_keys: &[&[u8]],
-    headers: Option<Table<'_>>,
+    message: &Head<'_>,
 ) -> Route {
     let mut found = Found {
         queues: SmallVec::new(),
@@ -40,7 +38,7 @@ pub(crate) fn route(
     };
     let mut reusable = true;
     if exchange.is_empty() {
-        for key in routing_keys {
+        for key in message.keys {
             if let Some(queue) = std::str::from_utf8(key)
                 .ok()
                 .and_then(|name| topology.queues.get(name))
@@ -49,7 +47,7 @@ pub(crate) fn route(
             }
         }
     } else {
-        reusable = walk(topology, exchange, routing_keys, headers, &mut found);
+        reusable = walk(topology, exchange, message, &mut found);
     }
     let mut queues = found.queues;
     queues.sort_unstable_by_key(|queue| queue.id);
@@ -110,8 +108,7 @@ impl<'t> Passed<'t> {
 fn walk<'t>(
     topology: &'t Topology,
     exchange: &'t str,
-    routing_keys: &[&[u8]],
-    headers: Option<Table<'_>>,
+    message: &Head<'_>,
     found: &mut Found,
 ) -> bool {
     let mut reusable = true;
@@ -125,7 +122,7 @@ fn walk<'t>(
         let Some(exchange) = topology.exchanges.get(name) else {
             continue;
         };
-        reusable &= exchange.kind != ExchangeKind::Headers;
+        reusable &= exchange.kind.routes_by_key();
         let mut matched = false;
         let mut visit = |destination: &'t Destination| {
             matched = true;
@@ -134,14 +131,7 @@ fn walk<'t>(
                 Destination::Exchange(name) => passed.add(name),
             }
         };
-        let keys = match exchange.kind {
-            // They do not look at the key: asking once is enough.
-            ExchangeKind::Fanout | ExchangeKind::Headers => &routing_keys[..1],
-            ExchangeKind::Direct | ExchangeKind::Topic => routing_keys,
-        };
-        for key in keys {
-            exchange.route(key, headers, &mut visit);
-        }
+        exchange.route(message, &mut visit);
         if !matched && let Some(alternate) = &exchange.alternate {
             passed.add(alternate);
         }

@@ -247,7 +247,7 @@ impl Session {
     ) -> Result<(), Error> {
         self.permit_binding(self.queue_resource(queue), exchange)?;
         self.vhost.change(|topology| {
-            let source = self.source(topology, exchange, &arguments)?;
+            let source = self.source(topology, exchange, routing_key, &arguments)?;
             let found = topology.queues.get(queue).cloned();
             let queue = found.ok_or_else(|| Error::not_found(self.queue_resource(queue)))?;
             queue.check_owner(self.connection)?;
@@ -294,7 +294,7 @@ impl Session {
         refuse_default_exchange(destination)?;
         self.permit_binding(self.exchange_resource(destination), source)?;
         self.vhost.change(|topology| {
-            let source = self.source(topology, source, &arguments)?;
+            let source = self.source(topology, source, routing_key, &arguments)?;
             let Some(destination) = topology.exchanges.get(destination) else {
                 return Err(Error::not_found(self.exchange_resource(destination)));
             };
@@ -409,11 +409,12 @@ impl Session {
         &self,
         topology: &Topology,
         exchange: &str,
+        routing_key: &[u8],
         arguments: &FieldTable,
     ) -> Result<Arc<str>, Error> {
         let found = topology.exchanges.get(exchange);
         let exchange = found.ok_or_else(|| Error::not_found(self.exchange_resource(exchange)))?;
-        exchange.validate_binding(arguments)?;
+        exchange.validate_binding(routing_key, arguments)?;
         Ok(exchange.name.clone())
     }
 }

@@ -93,6 +93,7 @@ impl Channel {
             exchange,
             routing_key,
             properties: &properties,
+            all_properties: header.properties,
         };
         let outcome = core
             .publisher

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue};
 
-use super::{Exchange, ExchangeKind, headers};
+use super::{Exchange, ExchangeKind, consistent_hash, headers};
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
 use crate::error::{Error, Resource};
 
@@ -46,6 +46,9 @@ impl ExchangeOptions {
 
     /// Checks the arguments of a new exchange.
     pub(crate) fn validate(&self, resource: Resource<'_>) -> Result<(), Error> {
+        if self.kind == ExchangeKind::ConsistentHash {
+            consistent_hash::validate(&self.arguments)?;
+        }
         match self.arguments.get(ALTERNATE_EXCHANGE) {
             None | Some(FieldValue::LongStr(_)) => Ok(()),
             Some(other) => Err(Error::precondition(format!(
@@ -94,10 +97,11 @@ impl Exchange {
         )
     }
 
-    /// Checks a new binding's arguments.
-    pub fn validate_binding(&self, arguments: &FieldTable) -> Result<(), Error> {
+    /// Checks a new binding's key and arguments.
+    pub fn validate_binding(&self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
         match self.kind {
             ExchangeKind::Headers => headers::validate(arguments),
+            ExchangeKind::ConsistentHash => consistent_hash::validate_key(key),
             _ => Ok(()),
         }
     }

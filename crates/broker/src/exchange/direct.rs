@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use ahash::HashMap;
-use amqp::Table;
 
-use super::{Router, Visit};
+use super::{Head, Router, Visit};
 use crate::binding::Binding;
 
 #[derive(Default)]
@@ -30,11 +29,13 @@ impl Router for Direct {
         }
     }
 
-    fn route<'r>(&'r self, routing_key: &[u8], _: Option<Table<'_>>, visit: Visit<'_, 'r>) {
-        if let Some(bindings) = self.by_key.get(routing_key) {
-            bindings
-                .iter()
-                .for_each(|binding| visit(&binding.destination));
+    fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>) {
+        for key in message.keys {
+            if let Some(bindings) = self.by_key.get(*key) {
+                bindings
+                    .iter()
+                    .for_each(|binding| visit(&binding.destination));
+            }
         }
     }
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use ahash::HashMap;
-use amqp::Table;
 
-use super::{Router, Visit};
+use super::{Head, Router, Visit};
 use crate::binding::Binding;
 
 #[derive(Default)]
@@ -24,7 +23,7 @@ impl Router for Fanout {
         self.bindings.remove(&Arc::as_ptr(binding).addr());
     }
 
-    fn route<'r>(&'r self, _: &[u8], _: Option<Table<'_>>, visit: Visit<'_, 'r>) {
+    fn route<'r>(&'r self, _: &Head<'_>, visit: Visit<'_, 'r>) {
         self.bindings
             .values()
             .for_each(|binding| visit(&binding.destination));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue, ShortStr, Table, Value};
 
-use super::{Router, Visit};
+use super::{Head, Router, Visit};
 use crate::arguments::{Plain, type_name};
 use crate::binding::Binding;
 use crate::error::Error;
@@ -127,8 +127,8 @@ impl Router for Headers {
             .retain(|(_, other)| !Arc::ptr_eq(other, binding));
     }
 
-    fn route<'r>(&'r self, _: &[u8], headers: Option<Table<'_>>, visit: Visit<'_, 'r>) {
-        let headers = Sorted::new(headers);
+    fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>) {
+        let headers = Sorted::new(message.headers);
         for (mode, binding) in &self.bindings {
             if accepts(*mode, &binding.arguments, &headers) {
                 visit(&binding.destination);

@@ -2,17 +2,21 @@
 //!
 //! Exchanges live in the topology and are guarded by its lock.
 
+mod consistent_hash;
 mod declare;
 mod direct;
 mod fanout;
+mod hash;
 mod headers;
+mod modulus_hash;
+mod random;
 mod topic;
 
 use std::fmt;
 use std::sync::Arc;
 
 use ahash::{HashMap, HashMapExt};
-use amqp::{FieldTable, Table};
+use amqp::{FieldTable, Properties, Table};
 
 use crate::binding::{Binding, BindingKey, Destination};
 
@@ -21,6 +25,17 @@ pub use declare::ExchangeOptions;
 /// Receives destinations; the same one may come several times.
 pub(crate) type Visit<'v, 'r> = &'v mut dyn FnMut(&'r Destination);
 
+/// What decides where a message goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'m> {
+    /// Its routing keys: its own, and those of CC and BCC. At least one.
+    pub keys: &'m [&'m [u8]],
+    /// Its headers.
+    pub headers: Option<Table<'m>>,
+    /// All its properties.
+    pub properties: Properties<'m>,
+}
+
 /// How one exchange type finds destinations.
 trait Router: Send + Sync {
     /// Adds a binding that is not there yet.
@@ -28,7 +43,7 @@ trait Router: Send + Sync {
     /// Removes a binding that is there.
     fn remove(&mut self, binding: &Arc<Binding>);
     /// Visits every destination that a message goes to.
-    fn route<'r>(&'r self, routing_key: &[u8], headers: Option<Table<'_>>, visit: Visit<'_, 'r>);
+    fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>);
 }
 
 /// The type of an exchange.
@@ -42,38 +57,62 @@ pub enum ExchangeKind {
     Topic,
     /// By message headers.
     Headers,
+    /// To one, by a hash and weights.
+    ConsistentHash,
+    /// To one, by the routing key's hash modulo their number.
+    ModulusHash,
+    /// To any one.
+    Random,
+    /// To any one on this node.
+    LocalRandom,
 }
+
+/// All types by name.
+const KINDS: [(&str, ExchangeKind); 8] = [
+    ("direct", ExchangeKind::Direct),
+    ("fanout", ExchangeKind::Fanout),
+    ("topic", ExchangeKind::Topic),
+    ("headers", ExchangeKind::Headers),
+    ("x-consistent-hash", ExchangeKind::ConsistentHash),
+    ("x-modulus-hash", ExchangeKind::ModulusHash),
+    ("x-random", ExchangeKind::Random),
+    ("x-local-random", ExchangeKind::LocalRandom),
+];
 
 impl ExchangeKind {
     /// The type of that name.
     pub fn from_name(name: &str) -> Option<ExchangeKind> {
-        match name {
-            "direct" => Some(ExchangeKind::Direct),
-            "fanout" => Some(ExchangeKind::Fanout),
-            "topic" => Some(ExchangeKind::Topic),
-            "headers" => Some(ExchangeKind::Headers),
-            _ => None,
-        }
+        let mut kinds = KINDS.iter();
+        kinds.find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
-    fn router(self) -> Box<dyn Router> {
+    /// Exchange and routing key alone decide, so that a route may be used again.
+    pub(crate) fn routes_by_key(self) -> bool {
+        matches!(
+            self,
+            ExchangeKind::Direct | ExchangeKind::Fanout | ExchangeKind::Topic
+        )
+    }
+
+    fn router(self, arguments: &FieldTable) -> Box<dyn Router> {
         match self {
             ExchangeKind::Direct => Box::<direct::Direct>::default(),
             ExchangeKind::Fanout => Box::<fanout::Fanout>::default(),
             ExchangeKind::Topic => Box::<topic::Topic>::default(),
             ExchangeKind::Headers => Box::<headers::Headers>::default(),
+            ExchangeKind::ConsistentHash => {
+                Box::new(consistent_hash::ConsistentHash::new(arguments))
+            }
+            ExchangeKind::ModulusHash => Box::<modulus_hash::ModulusHash>::default(),
+            ExchangeKind::Random | ExchangeKind::LocalRandom => Box::<random::Random>::default(),
         }
     }
 }
 
 impl fmt::Display for ExchangeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ExchangeKind::Direct => "direct",
-            ExchangeKind::Fanout => "fanout",
-            ExchangeKind::Topic => "topic",
-            ExchangeKind::Headers => "headers",
-        })
+        let name = KINDS.iter().find(|(_, kind)| kind == self);
+        f.write_str(name.map_or("", |(name, _)| name))
     }
 }
 
@@ -101,9 +140,9 @@ impl Exchange {
             auto_delete: options.auto_delete,
             internal: options.internal,
             alternate: options.alternate(),
-            arguments: options.arguments,
             bindings: HashMap::new(),
-            router: options.kind.router(),
+            router: options.kind.router(&options.arguments),
+            arguments: options.arguments,
         }
     }
 
@@ -131,17 +170,12 @@ impl Exchange {
 
     /// Takes all bindings out, for an exchange that goes; with whether they are durable.
     pub fn take_bindings(&mut self) -> Vec<(BindingKey, bool)> {
-        self.router = self.kind.router();
+        self.router = self.kind.router(&self.arguments);
         let bindings = self.bindings.drain();
         bindings.map(|(key, (_, durable))| (key, durable)).collect()
     }
 
-    pub fn route<'r>(
-        &'r self,
-        routing_key: &[u8],
-        headers: Option<Table<'_>>,
-        visit: Visit<'_, 'r>,
-    ) {
-        self.router.route(routing_key, headers, visit);
+    pub fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>) {
+        self.router.route(message, visit);
     }
 }

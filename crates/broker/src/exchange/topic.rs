@@ -7,10 +7,9 @@
 use std::sync::Arc;
 
 use ahash::{HashMap, HashSet, HashSetExt};
-use amqp::Table;
 use smallvec::SmallVec;
 
-use super::{Router, Visit};
+use super::{Head, Router, Visit};
 use crate::binding::Binding;
 
 const ONE_WORD: &[u8] = b"*";
@@ -124,14 +123,16 @@ impl Router for Topic {
         self.root.remove(&words, binding);
     }
 
-    fn route<'r>(&'r self, routing_key: &[u8], _: Option<Table<'_>>, visit: Visit<'_, 'r>) {
-        let words: SmallVec<[&[u8]; 16]> = words(routing_key).collect();
-        Search {
-            words: &words,
-            visit,
-            entered: HashSet::new(),
+    fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>) {
+        for key in message.keys {
+            let words: SmallVec<[&[u8]; 16]> = words(key).collect();
+            Search {
+                words: &words,
+                visit: &mut *visit,
+                entered: HashSet::new(),
+            }
+            .at(&self.root, 0);
         }
-        .at(&self.root, 0);
     }
 }
 
@@ -154,7 +155,12 @@ mod tests {
 
     fn matches(topic: &Topic, routing_key: &str) -> bool {
         let mut hit = false;
-        topic.route(routing_key.as_bytes(), None, &mut |_| hit = true);
+        let head = Head {
+            keys: &[routing_key.as_bytes()],
+            headers: None,
+            properties: amqp::Properties::default(),
+        };
+        topic.route(&head, &mut |_| hit = true);
         hit
     }
 

@@ -82,6 +82,7 @@ fn definitions(world: &World) -> Contents {
                 exchange: exchange.as_bytes(),
                 routing_key: key.as_bytes(),
                 properties: &amqp::PropertySummary::default(),
+                all_properties: amqp::Properties::default(),
             };
             let route = publisher.route(&world.session, &publish).ok()?.route;
             Some(queue_names(route.queues.iter().map(|queue| &*queue.name)))
