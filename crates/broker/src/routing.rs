@@ -27,11 +27,7 @@ const FEW: usize = 16;
 
 /// Finds all queues, through exchange-to-exchange bindings and alternate exchanges. Cycles end
 /// where they come back to an exchange that the message has passed.
-pub(crate) fn route(
-    topology: &Topology,
-    exchange: &str,
-    message: &Head<'_>,
-) -> Route {
+pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> Route {
     let mut found = Found {
         queues: SmallVec::new(),
         ids: HashSet::new(),

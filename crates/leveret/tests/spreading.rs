@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use client::{
     Connection, Error, ExchangeOptions, FieldTable, Properties, PropertiesBuilder, Property,
     PublishFlags, QueueOptions,
@@ -10,7 +12,7 @@ use client::{
 
 use support::*;
 
-/// Declares an exchange and queues of a broker's own, and binds them with these keys.
+/// Declares an exchange, and queues that are bound with these keys.
 async fn set_up(
     connection: &mut Connection,
     channel: u16,
@@ -18,7 +20,9 @@ async fn set_up(
     arguments: FieldTable,
     keys: &[&str],
 ) -> (String, Vec<String>) {
-    let exchange = format!("spread-{kind}");
+    // The tests share a broker.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let exchange = format!("spread-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let options = ExchangeOptions {
         arguments,
         ..ExchangeOptions::default()
@@ -29,7 +33,8 @@ async fn set_up(
         .expect("declare-ok");
     let mut queues = Vec::new();
     for key in keys {
-        let declared = connection.declare_queue(channel, "", &QueueOptions::exclusive());
+        let exclusive = QueueOptions::exclusive();
+        let declared = connection.declare_queue(channel, "", &exclusive);
         let queue = declared.await.expect("declare-ok").name;
         let none = FieldTable::new();
         let bound = connection.bind(channel, &queue, &exchange, key, &none);
@@ -58,16 +63,29 @@ fn each_message_goes_to_one_queue_and_all_queues_get_some() {
     within(seconds(20), async {
         let broker = shared();
         let (mut connection, channel) = open(&broker).await;
-        for kind in ["x-consistent-hash", "x-modulus-hash", "x-random", "x-local-random"] {
+        for kind in [
+            "x-consistent-hash",
+            "x-modulus-hash",
+            "x-random",
+            "x-local-random",
+        ] {
             let none = FieldTable::new();
             let (exchange, queues) =
                 set_up(&mut connection, channel, kind, none, &["1", "1", "1", "1"]).await;
             for number in 0..1_000 {
-                send(&mut connection, channel, &exchange, &format!("key-{number}"));
+                send(
+                    &mut connection,
+                    channel,
+                    &exchange,
+                    &format!("key-{number}"),
+                );
             }
             let counts = counts(&mut connection, channel, &queues).await;
             assert_eq!(counts.iter().sum::<u32>(), 1_000, "{kind}: {counts:?}");
-            assert!(counts.iter().all(|count| *count > 100), "{kind}: {counts:?}");
+            assert!(
+                counts.iter().all(|count| *count > 100),
+                "{kind}: {counts:?}"
+            );
         }
     });
 }
@@ -152,12 +170,17 @@ fn a_wrong_weight_or_argument_is_406() {
             let declared =
                 connection.declare_exchange(channel, exchange, "x-consistent-hash", &none);
             declared.await.expect("declare-ok");
-            let queue = connection.declare_queue(channel, "", &QueueOptions::exclusive());
+            let exclusive = QueueOptions::exclusive();
+            let queue = connection.declare_queue(channel, "", &exclusive);
             let queue = queue.await.expect("declare-ok").name;
-            let bound = connection.bind(channel, &queue, exchange, key, &FieldTable::new());
+            let none = FieldTable::new();
+            let bound = connection.bind(channel, &queue, exchange, key, &none);
             let error = bound.await.expect_err("no weight");
-            assert!(matches!(&error, Error::ChannelClosed { code: 406, text, .. }
-                if text.contains("The binding key must be")), "{key}: {error}");
+            assert!(
+                matches!(&error, Error::ChannelClosed { code: 406, text, .. }
+                if text.contains("The binding key must be")),
+                "{key}: {error}"
+            );
         }
         let both = FieldTable::new()
             .with("hash-header", "a")

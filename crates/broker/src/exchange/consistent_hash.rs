@@ -55,7 +55,10 @@ impl HashOn {
                 ))
             }))
         };
-        match (text(HASH_HEADER).transpose()?, text(HASH_PROPERTY).transpose()?) {
+        match (
+            text(HASH_HEADER).transpose()?,
+            text(HASH_PROPERTY).transpose()?,
+        ) {
             (None, None) => Ok(HashOn::RoutingKey),
             (Some(header), None) => Ok(HashOn::Header(header.into())),
             (None, Some(property)) => PropertyName::from_name(property)
@@ -176,12 +179,20 @@ impl Router for ConsistentHash {
     }
 
     fn remove(&mut self, binding: &Arc<Binding>) {
-        let Some(at) = self.bindings.iter().position(|(_, other)| Arc::ptr_eq(other, binding)) else {
+        let Some(at) = self
+            .bindings
+            .iter()
+            .position(|(_, other)| Arc::ptr_eq(other, binding))
+        else {
             return;
         };
-        let before = at.checked_sub(1).map_or(0, |before| self.bindings[before].0);
+        let before = at
+            .checked_sub(1)
+            .map_or(0, |before| self.bindings[before].0);
         let weight = self.bindings.remove(at).0 - before;
-        self.bindings[at..].iter_mut().for_each(|(sum, _)| *sum -= weight);
+        self.bindings[at..]
+            .iter_mut()
+            .for_each(|(sum, _)| *sum -= weight);
     }
 
     fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>) {
@@ -220,7 +231,9 @@ mod tests {
             headers: None,
             properties: Properties::default(),
         };
-        exchange.route(&head, &mut |destination| found.push(destination.name().to_string()));
+        exchange.route(&head, &mut |destination| {
+            found.push(destination.name().to_string())
+        });
         assert_eq!(found.len(), 1, "one destination each");
         found.remove(0)
     }
@@ -230,7 +243,9 @@ mod tests {
         let mut exchange = ConsistentHash::new(&FieldTable::new());
         exchange.add(&binding("a", "1"));
         exchange.add(&binding("b", "3"));
-        let of_b = (0..10_000).filter(|n| destination(&exchange, &format!("k{n}")) == "b").count();
+        let of_b = (0..10_000)
+            .filter(|n| destination(&exchange, &format!("k{n}")) == "b")
+            .count();
         assert!((7_200..7_800).contains(&of_b), "{of_b} of 10,000");
     }
 
@@ -244,12 +259,19 @@ mod tests {
         let before: Vec<String> = keys.iter().map(|key| destination(&exchange, key)).collect();
         exchange.add(&c);
         let after: Vec<String> = keys.iter().map(|key| destination(&exchange, key)).collect();
-        let moved = before.iter().zip(&after).filter(|(before, after)| before != after);
+        let moved = before
+            .iter()
+            .zip(&after)
+            .filter(|(before, after)| before != after);
         let moved: Vec<_> = moved.collect();
         assert!(moved.iter().all(|(_, after)| *after == "c"));
         assert!((800..1_200).contains(&moved.len()), "{}", moved.len());
         exchange.remove(&c);
-        assert!(keys.iter().zip(&before).all(|(key, before)| destination(&exchange, key) == *before));
+        assert!(
+            keys.iter()
+                .zip(&before)
+                .all(|(key, before)| destination(&exchange, key) == *before)
+        );
         exchange.remove(&a);
         assert!(keys.iter().all(|key| destination(&exchange, key) == "b"));
     }
@@ -266,7 +288,9 @@ mod tests {
 
     #[test]
     fn header_and_property_exclude_each_other() {
-        let both = FieldTable::new().with(HASH_HEADER, "h").with(HASH_PROPERTY, "message_id");
+        let both = FieldTable::new()
+            .with(HASH_HEADER, "h")
+            .with(HASH_PROPERTY, "message_id");
         assert!(validate(&both).is_err());
         assert!(validate(&FieldTable::new().with(HASH_PROPERTY, "app_id")).is_err());
         assert!(validate(&FieldTable::new().with(HASH_HEADER, 5_i32)).is_err());

@@ -30,5 +30,7 @@ impl Hash {
 
 /// Of all routing keys of a message, which are one in most.
 pub(super) fn of_keys(keys: &[&[u8]]) -> u64 {
-    keys.iter().fold(Hash::new(), |hash, key| hash.with(key)).finish()
+    keys.iter()
+        .fold(Hash::new(), |hash, key| hash.with(key))
+        .finish()
 }

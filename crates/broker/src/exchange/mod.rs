@@ -83,7 +83,9 @@ impl ExchangeKind {
     /// The type of that name.
     pub fn from_name(name: &str) -> Option<ExchangeKind> {
         let mut kinds = KINDS.iter();
-        kinds.find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+        kinds
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind)
     }
 
     /// Exchange and routing key alone decide, so that a route may be used again.

@@ -15,7 +15,8 @@ pub(super) struct ModulusHash {
 
 impl ModulusHash {
     fn position(&self, key: &DestinationKey) -> Result<usize, usize> {
-        self.destinations.binary_search_by(|(other, _)| other.cmp(key))
+        self.destinations
+            .binary_search_by(|(other, _)| other.cmp(key))
     }
 }
 

@@ -66,7 +66,7 @@ impl Node {
                     exchange: b"",
                     routing_key: queue.as_bytes(),
                     properties: &amqp::PropertySummary::default(),
-                all_properties: amqp::Properties::default(),
+                    all_properties: amqp::Properties::default(),
                 };
                 let route = publisher.route(session, &publish).expect("it may").route;
                 let size = random.pick(&[20, 300, 300, 3_000]);
@@ -99,7 +99,7 @@ impl Node {
                     exchange: b"",
                     routing_key: queue.as_bytes(),
                     properties: &amqp::PropertySummary::default(),
-                all_properties: amqp::Properties::default(),
+                    all_properties: amqp::Properties::default(),
                 };
                 let route = publisher.route(session, &publish).expect("it may").route;
                 let message = message(id, "", queue, true, 500);

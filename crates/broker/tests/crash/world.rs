@@ -156,7 +156,7 @@ impl World {
             exchange: exchange.as_bytes(),
             routing_key: key.as_bytes(),
             properties: &amqp::PropertySummary::default(),
-                all_properties: amqp::Properties::default(),
+            all_properties: amqp::Properties::default(),
         };
         let outcome = self.publisher.route(&self.session, &publish);
         let route = outcome
