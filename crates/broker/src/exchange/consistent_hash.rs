@@ -83,6 +83,10 @@ pub(super) fn validate_key(key: &[u8]) -> Result<(), Error> {
         Some(0) => Err(Error::precondition(
             "The binding key must be greater than 0".to_owned(),
         )),
+        // As Erlang writes binaries.
+        None if key.is_empty() => Err(Error::precondition(
+            "The binding key must be an integer: <<>>".to_owned(),
+        )),
         None => Err(Error::precondition(format!(
             "The binding key must be an integer: <<\"{}\">>",
             String::from_utf8_lossy(key)
