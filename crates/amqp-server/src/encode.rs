@@ -3,8 +3,10 @@
 //! A message keeps its wire form, so this copies slices. What is the same for all deliveries of a
 //! consumer is encoded once, when it starts to consume.
 
+use std::borrow::Cow;
+
 use amqp::frame::{self, END, Header, Kind, OVERHEAD};
-use amqp::{ContentHeader, ReplyCode, ShortStr, Writer};
+use amqp::{ContentHeader, Properties, ReplyCode, ShortStr, Writer};
 use store::Message;
 
 use crate::connection::{Output, SHARED_BODY};
@@ -55,6 +57,22 @@ pub(crate) fn deliver(
     out.extend_from_slice(routing);
     out.push(END);
     content(output, [prefix[1], prefix[2]], message, frame_max);
+}
+
+/// A message as its consumer sees it, if it has come back that often: with `x-delivery-count`
+/// (RabbitMQ's quorum queues).
+pub(crate) fn counted(message: &Message, deliveries: u32) -> Cow<'_, Message> {
+    if deliveries == 0 {
+        return Cow::Borrowed(message);
+    }
+    let properties = Properties::from_wire(message.properties());
+    let headers = properties.headers().unwrap_or_default().to_owned();
+    let headers = headers.map(|headers| headers.with("x-delivery-count", i64::from(deliveries)));
+    match headers.and_then(|headers| properties.with_headers(&headers)) {
+        Ok(properties) => Cow::Owned(message.with_properties(&properties)),
+        // They were checked when it was published.
+        Err(_) => Cow::Borrowed(message),
+    }
 }
 
 /// Appends basic.get-ok and the message.
@@ -149,7 +167,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use amqp::method::basic;
-    use amqp::{Method, Properties, Version};
+    use amqp::{Method, Version};
     use store::MessageHead;
 
     use super::*;
@@ -161,6 +179,7 @@ mod tests {
             properties: &[0x10, 0, 2],
             persistent: true,
             priority: 0,
+            times: None,
         };
         Message::new(&head, body)
     }

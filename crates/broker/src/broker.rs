@@ -11,11 +11,13 @@ use store::{DefinitionChange, Durability, Recovered, Store};
 
 use crate::access::{Login, PasswordHash, Permissions, User, Users};
 use crate::alarm::Alarms;
+use crate::clock::Clock;
 use crate::definitions::{self, BadDefinition, Definitions};
 use crate::error::Error;
 use crate::name::ConnectionId;
 use crate::outbox::Outbox;
 use crate::session::Session;
+use crate::timer::Timer;
 use crate::vhost::VHost;
 
 /// What a new node starts with.
@@ -115,6 +117,8 @@ pub struct Broker {
     pub cluster_name: String,
     /// What is kept.
     pub store: Arc<Store>,
+    /// What happens at a time. Somebody has to run it.
+    pub timer: Arc<Timer>,
     durability: Durability,
     pub(crate) vhosts: RwLock<HashMap<Arc<str>, Arc<VHost>>>,
 }
@@ -138,7 +142,20 @@ impl Broker {
     pub fn new(
         settings: Settings,
         store: Arc<Store>,
+        recovered: Recovered,
+    ) -> Result<Arc<Broker>, StartError> {
+        Broker::with_clock(settings, store, recovered, Clock::system())
+    }
+
+    /// As [`Broker::new`], with a clock of the caller's.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_clock(
+        settings: Settings,
+        store: Arc<Store>,
         mut recovered: Recovered,
+        clock: Clock,
     ) -> Result<Arc<Broker>, StartError> {
         let broker = Broker {
             users: Users::default(),
@@ -147,6 +164,7 @@ impl Broker {
             cluster_name: settings.cluster_name.clone(),
             durability: settings.durability,
             store,
+            timer: Timer::new(clock),
             vhosts: RwLock::default(),
         };
         if recovered.definitions.is_empty() {
@@ -205,7 +223,12 @@ impl Broker {
     }
 
     pub(crate) fn make_vhost(&self, name: Arc<str>) -> Arc<VHost> {
-        Arc::new(VHost::new(name, self.store.clone(), self.durability))
+        VHost::new(
+            name,
+            self.store.clone(),
+            self.durability,
+            self.timer.clone(),
+        )
     }
 
     /// The vhost of that name.

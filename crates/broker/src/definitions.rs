@@ -153,6 +153,14 @@ pub(crate) struct QueueDefinition {
     pub options: QueueOptions,
 }
 
+impl QueueDefinition {
+    /// Its streams: one for each lane.
+    pub fn streams(&self) -> impl Iterator<Item = StreamId> + use<> {
+        let first = self.stream.0;
+        (first..first + self.options.lanes()).map(StreamId)
+    }
+}
+
 /// A binding that is to be there again.
 pub(crate) struct BindingDefinition {
     pub vhost: Arc<str>,
@@ -330,7 +338,7 @@ pub struct DefinitionSummary {
     pub exchanges: usize,
     /// How many bindings.
     pub bindings: usize,
-    /// Vhost and name of each queue, by its stream.
+    /// Vhost and name of each queue, by each of its streams.
     pub queues: BTreeMap<StreamId, (Arc<str>, Arc<str>)>,
 }
 
@@ -348,7 +356,10 @@ impl DefinitionSummary {
             exchanges: definitions.exchanges.len(),
             bindings: definitions.bindings.len(),
             queues: queues
-                .map(|queue| (queue.stream, (queue.vhost, queue.name)))
+                .flat_map(|queue| {
+                    let name = (queue.vhost.clone(), queue.name.clone());
+                    queue.streams().map(move |stream| (stream, name.clone()))
+                })
                 .collect(),
         })
     }

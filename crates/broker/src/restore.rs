@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ahash::{HashMap, HashMapExt};
-use store::{DefinitionChange, Recovered, StreamId};
+use store::{DefinitionChange, Recovered};
 
 use crate::binding::{Binding, Destination, DestinationKey};
 use crate::broker::Broker;
@@ -58,7 +58,9 @@ impl Broker {
             return;
         };
         let durability = queue.options.durability().unwrap_or(vhost.durability);
-        let recovered = recovered.claim(&self.store, queue.stream, durability);
+        let streams = queue.streams();
+        let recovered = streams.map(|stream| recovered.claim(&self.store, stream, durability));
+        let recovered = recovered.collect();
         let remade = vhost.remake_queue(queue.name, queue.options, recovered);
         remade.consumed.store(queue.consumed, Ordering::Relaxed);
         vhost.restore(|topology| topology.insert_queue(remade));
@@ -68,7 +70,7 @@ impl Broker {
         let mut change = DefinitionChange::default();
         for queue in gone {
             change.undefine(&definitions::queue_key(&queue.vhost, &queue.name));
-            change.forget(StreamId(queue.stream.0));
+            queue.streams().for_each(|stream| change.forget(stream));
         }
         self.store.define(change);
     }

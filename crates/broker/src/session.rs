@@ -15,7 +15,8 @@ use crate::error::{Error, Resource};
 use crate::exchange::{Exchange, ExchangeOptions};
 use crate::name::ConnectionId;
 use crate::queue::{
-    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, unsupported,
+    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, consumer_timeout,
+    unsupported,
 };
 use crate::topology::Topology;
 use crate::vhost::VHost;
@@ -187,6 +188,7 @@ impl Session {
         self.permit(Operation::Configure, resource)?;
         if let Some(queue) = self.vhost.queue(name) {
             queue.assert_equivalent(&options)?;
+            queue.touch();
             return Ok(Declared::new(queue));
         }
         options.validate(resource, server_named)?;
@@ -352,6 +354,7 @@ impl Session {
         self.permit(Operation::Read, resource)?;
         let queue = self.queue(name)?;
         options.priority = consumer_priority(arguments, resource)?;
+        options.timeout = consumer_timeout(arguments, resource)?;
         let id = queue.add_consumer(options)?;
         if queue.auto_delete && queue.logged && !queue.consumed.swap(true, Ordering::Relaxed) {
             self.vhost.change(|topology| topology.note_consumed(&queue));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ahash::{HashMap, HashSet};
-use store::{DefinitionChange, StreamId};
+use store::DefinitionChange;
 
 use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
 use crate::definitions;
@@ -128,7 +128,9 @@ impl Topology {
         if queue.logged {
             self.logged
                 .undefine(&definitions::queue_key(&self.vhost, &queue.name));
-            self.logged.forget(StreamId(queue.id));
+            for stream in queue.streams() {
+                self.logged.forget(stream);
+            }
         }
         self.queues.remove(&queue.name);
         let exhausted = self.remove_destination(&DestinationKey::Queue(queue.name.clone()));

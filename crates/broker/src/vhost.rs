@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{RwLock, RwLockReadGuard};
-use store::{Durability, Lsn, RecoveredQueue, Resident, Store, StreamId};
+use store::{Durability, Lsn, RecoveredQueue, Store};
 
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
-use crate::queue::{Queue, QueueOptions};
+use crate::queue::{Queue, QueueOptions, Surroundings};
+use crate::timer::Timer;
 use crate::topology::Topology;
 
 /// Exchanges that every vhost has, with their types.
@@ -32,6 +33,8 @@ pub struct VHost {
     pub(crate) store: Arc<Store>,
     /// What confirms wait for where a queue does not say.
     pub(crate) durability: Durability,
+    timer: Arc<Timer>,
+    me: Weak<VHost>,
     topology: RwLock<Topology>,
     generation: AtomicU64,
     /// Where in the log the last change of definitions is.
@@ -39,7 +42,12 @@ pub struct VHost {
 }
 
 impl VHost {
-    pub(crate) fn new(name: Arc<str>, store: Arc<Store>, durability: Durability) -> Self {
+    pub(crate) fn new(
+        name: Arc<str>,
+        store: Arc<Store>,
+        durability: Durability,
+        timer: Arc<Timer>,
+    ) -> Arc<Self> {
         let mut topology = Topology::new(name.clone());
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
@@ -48,14 +56,16 @@ impl VHost {
         }
         // Every vhost has them, so the log need not say so.
         topology.take_logged();
-        VHost {
+        Arc::new_cyclic(|me| VHost {
             name,
             store,
             durability,
+            timer,
+            me: me.clone(),
             topology: RwLock::new(topology),
             generation: AtomicU64::new(0),
             logged: AtomicU64::new(0),
-        }
+        })
     }
 
     /// Puts back what a restart has found: the log knows it.
@@ -95,13 +105,22 @@ impl VHost {
         result
     }
 
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            vhost: self.name.clone(),
+            vhost_ref: self.me.clone(),
+            timer: self.timer.clone(),
+        }
+    }
+
     /// A queue, which is not in the topology yet.
     pub(crate) fn make_queue(&self, name: Arc<str>, options: QueueOptions) -> Arc<Queue> {
         let logged = options.durable && options.exclusive.is_none();
         let durability = options.durability().unwrap_or(self.durability);
-        let store = self.store.new_queue(logged, durability);
-        let queue = Queue::new(name, self.name.clone(), options, store);
-        self.register(queue)
+        let stores = self.store.new_queues(options.lanes(), logged, durability);
+        let queue = Queue::new(name, self.surroundings(), options, stores);
+        queue.register(&self.store);
+        queue
     }
 
     /// A queue that a restart has found.
@@ -109,26 +128,29 @@ impl VHost {
         &self,
         name: Arc<str>,
         options: QueueOptions,
-        recovered: RecoveredQueue,
+        recovered: Vec<RecoveredQueue>,
     ) -> Arc<Queue> {
-        let queue = Queue::recovered(name, self.name.clone(), options, recovered);
-        let queue = self.register(queue);
-        // What it has in memory counts from the start.
-        queue.lock().settle_down();
-        queue
-    }
-
-    fn register(&self, queue: Queue) -> Arc<Queue> {
-        let queue = Arc::new(queue);
-        let resident: Weak<dyn Resident> = Arc::<Queue>::downgrade(&queue);
-        self.store
-            .register(StreamId(queue.id), queue.logged, resident);
+        let queue = Queue::recovered(name, self.surroundings(), options, recovered);
+        queue.register(&self.store);
         queue
     }
 
     /// The queue of that name.
     pub fn queue(&self, name: &str) -> Option<Arc<Queue>> {
         self.read().queues.get(name).cloned()
+    }
+
+    /// Deletes a queue that nobody has used for too long, unless somebody has just come.
+    pub(crate) fn expire_queue(&self, queue: &Arc<Queue>) {
+        let remains = self.change(|topology| {
+            let remains = queue.close_if_unused_for_too_long()?;
+            topology.remove_queue(queue);
+            Some(remains)
+        });
+        if remains.is_some() {
+            tracing::debug!(queue = %queue.name, vhost = %self.name, "queue expired");
+            queue.release_store();
+        }
     }
 
     /// Deletes a queue that the caller holds: unconditionally, if it is still there.

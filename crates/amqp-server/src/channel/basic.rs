@@ -52,6 +52,7 @@ impl Channel {
             outbox: core.outbox.clone(),
             handle,
             priority: 0,
+            timeout: None,
         };
         let arguments = consume.arguments.to_owned()?;
         let (queue, id) = if queue_name == REPLY_TO {
@@ -135,13 +136,14 @@ impl Channel {
             );
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
+        let message = encode::counted(&got.message, got.deliveries);
         encode::get_ok(
             &mut core.out,
             self.number,
             tag,
             got.redelivered,
             remaining,
-            &got.message,
+            &message,
             core.frame_max,
         );
         Ok(())
@@ -167,7 +169,13 @@ impl Channel {
             self.unacked.push(tag, out);
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
-        encode::deliver(out, &consumer.prefix, tag, redelivered, message, frame_max);
+        let prefix = &consumer.prefix;
+        if delivery.deliveries == 0 {
+            encode::deliver(out, prefix, tag, redelivered, message, frame_max);
+        } else {
+            let message = encode::counted(message, delivery.deliveries);
+            encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
+        }
     }
 
     /// What a queue argument stands for; empty is the queue declared last on this channel.

@@ -216,6 +216,7 @@ mod tests {
             properties: &[0, 0],
             persistent: false,
             priority: 0,
+            times: None,
         };
         Message::new(&head, body)
     }

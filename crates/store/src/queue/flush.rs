@@ -132,6 +132,26 @@ impl QueueStore {
             .sum()
     }
 
+    /// About how many bytes those have: of what is gone from a chunk only the share is known.
+    pub fn bytes_from(&self, from: QueueSeq) -> u64 {
+        let chunks = self.index.from(from);
+        chunks
+            .map(|chunk| {
+                let share = u64::from(chunk.live) * u64::from(chunk.place.size);
+                share / u64::from(chunk.span.max(1))
+            })
+            .sum()
+    }
+
+    /// The first live message in segments from a place on.
+    pub fn next_live(&self, from: QueueSeq) -> Option<QueueSeq> {
+        self.index.from(from).find_map(|chunk| {
+            let places = chunk.first.max(from).0..chunk.end().0;
+            let mut places = places.map(QueueSeq);
+            places.find(|seq| chunk.is_live(*seq))
+        })
+    }
+
     /// What a manifest must hold of the queue, if it survives the process. Segments that nothing
     /// needs are given over for removal ([`QueueStore::take_doomed`]) once that is durable.
     pub(crate) fn snapshot(&mut self, next_seq: QueueSeq, active: Option<u64>) -> QueueSnapshot {
@@ -143,6 +163,7 @@ impl QueueStore {
             delivered: self.delivered,
             next_seq,
             next_segment: self.next_segment,
+            returns: self.returns.snapshot(),
             chunks: chunks.filter(|chunk| chunk.live > 0).collect(),
         }
     }
