@@ -8,12 +8,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use amqp::Properties;
 use store::{MAX_TRANSACTION, Message, Record, Times, TransactionRecord};
 
 use crate::death::{Death, Deaths};
 use crate::exchange::Head;
 use crate::locked::LockedQueues;
-use crate::queue::{Dead, DeadLetterTo, Queue};
+use crate::queue::{Dead, DeadLetterTo, Onward, Queue, X_DELAY, delay};
 use crate::routing::{Route, route};
 use crate::vhost::VHost;
 
@@ -55,13 +56,14 @@ struct Letter {
 }
 
 impl Letter {
-    fn new(queue: &Queue, vhost: &VHost, to: &DeadLetterTo, mut dead: Dead) -> Letter {
+    fn new(queue: &Queue, vhost: &VHost, to: &Onward, mut dead: Dead) -> Letter {
         if dead.message.is_none() {
             dead.message = read(queue, vhost, &dead);
         }
-        let (message, route) = match &dead.message {
-            Some(message) => address(queue, vhost, to, message, &dead),
-            None => (None, Route::default()),
+        let (message, route) = match (&dead.message, to) {
+            (Some(message), Onward::DeadLetters(to)) => address(queue, vhost, to, message, &dead),
+            (Some(message), Onward::Due(exchange)) => let_go(queue, vhost, exchange, message),
+            (None, _) => (None, Route::default()),
         };
         Letter { message, route }
     }
@@ -138,12 +140,43 @@ fn address(
     }
 }
 
+/// A message that has waited for as long as it was told to: from now on it does not say so any more.
+/// The sign of its delay says that it was delayed, as RabbitMQ's plugin does.
+fn let_go(
+    queue: &Queue,
+    vhost: &VHost,
+    exchange: &str,
+    message: &Message,
+) -> (Option<Message>, Route) {
+    let properties = Properties::from_wire(message.properties());
+    let waited = delay(properties).and_then(|delay| i64::try_from(delay).ok());
+    let headers = properties.headers().unwrap_or_default().to_owned();
+    let headers = headers.map(|headers| headers.with(X_DELAY, -waited.unwrap_or_default()));
+    let rewritten = headers.and_then(|headers| properties.with_headers(&headers));
+    let Ok(properties) = rewritten else {
+        // They were checked when it was published.
+        return (None, Route::default());
+    };
+    let message = message.with_properties(&properties);
+    let copies = Deaths::of(&message).map_or_else(|_| Vec::new(), |deaths| deaths.copies());
+    let mut keys = vec![message.routing_key()];
+    keys.extend(copies.iter().map(Vec::as_slice));
+    let route = find(vhost, exchange, &message, &keys);
+    let expiration = message.times().and_then(|times| times.expiration);
+    // What it may wait for in queues begins now.
+    let times = (route.timed || expiration.is_some()).then(|| Times {
+        arrival: queue.now(),
+        expiration,
+    });
+    (Some(message.with_times(times)), route)
+}
+
 fn find(vhost: &VHost, exchange: &str, message: &Message, keys: &[&[u8]]) -> Route {
     let topology = vhost.read();
     if !topology.exchanges.contains_key(exchange) {
         return Route::default();
     }
-    let properties = amqp::Properties::from_wire(message.properties());
+    let properties = Properties::from_wire(message.properties());
     let head = Head {
         keys,
         headers: properties.headers(),
@@ -156,7 +189,7 @@ fn find(vhost: &VHost, exchange: &str, message: &Message, keys: &[&[u8]]) -> Rou
 fn deliver(
     from: &Arc<Queue>,
     vhost: &VHost,
-    to: &DeadLetterTo,
+    to: &Onward,
     letters: &[Letter],
     work: &mut Work,
 ) -> bool {
@@ -171,12 +204,17 @@ fn deliver(
             true => Record::Shared(&mut shared),
             false => Record::Own,
         };
-        all_went = letter.deliver(&mut locked, to.at_least_once, &mut record);
-        if !all_went {
+        let went = letter.deliver(&mut locked, to, &mut record);
+        let Some(source) = locked.get_mut(from.id) else {
             break;
-        }
-        if let Some(source) = locked.get_mut(from.id) {
-            source.bury_first();
+        };
+        match (went, to) {
+            (true, _) => source.bury_first(),
+            (false, Onward::Due(_)) => source.put_off_first(),
+            (false, Onward::DeadLetters(_)) => {
+                all_went = false;
+                break;
+            }
         }
     }
     if let Some(source) = locked.get_mut(from.id) {
@@ -194,24 +232,25 @@ fn deliver(
 
 impl Letter {
     /// Appends the message to its queues; false if it must stay where it is.
-    fn deliver(
-        &self,
-        locked: &mut LockedQueues<'_>,
-        at_least_once: bool,
-        record: &mut Record<'_>,
-    ) -> bool {
+    fn deliver(&self, locked: &mut LockedQueues<'_>, to: &Onward, record: &mut Record<'_>) -> bool {
         let Some(message) = &self.message else {
             return true;
         };
         let targets = &self.route.queues;
-        if at_least_once {
-            let takes = |queue: &Arc<Queue>| {
+        let all_take = || {
+            targets.iter().all(|queue| {
                 let state = locked.get(queue.id);
                 state.is_some_and(|state| state.takes(message))
-            };
-            if targets.is_empty() || !targets.iter().all(takes) {
-                return false;
-            }
+            })
+        };
+        let may_go = match to {
+            Onward::DeadLetters(to) if to.at_least_once => !targets.is_empty() && all_take(),
+            Onward::DeadLetters(_) => true,
+            // It was confirmed; but what leads nowhere goes nowhere.
+            Onward::Due(_) => all_take(),
+        };
+        if !may_go {
+            return false;
         }
         for queue in targets {
             if let Some(state) = locked.get_mut(queue.id) {

@@ -126,12 +126,15 @@ pub(crate) fn permission_value(permissions: &Permissions) -> Vec<u8> {
 }
 
 pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
-    FieldTable::new()
+    let mut value = FieldTable::new()
         .with("type", &*exchange.kind.to_string())
         .with("auto_delete", exchange.auto_delete)
         .with("internal", exchange.internal)
-        .with("arguments", FieldValue::Bytes(exchange.arguments.encode()))
-        .encode()
+        .with("arguments", FieldValue::Bytes(exchange.arguments.encode()));
+    if let Some(queue) = &exchange.delayed {
+        value.insert("delayed", queue.id as i64);
+    }
+    value.encode()
 }
 
 /// `consumed`: it has had a consumer, so that an auto-delete queue goes when there is none.
@@ -142,6 +145,15 @@ pub(crate) fn queue_value(queue: &Queue, consumed: bool) -> Vec<u8> {
         .with("consumed", consumed)
         .with("arguments", FieldValue::Bytes(queue.arguments.encode()))
         .encode()
+}
+
+/// An exchange that is to be there again.
+pub(crate) struct ExchangeDefinition {
+    pub vhost: Arc<str>,
+    pub name: Arc<str>,
+    /// Where messages wait that are delayed.
+    pub delayed: Option<StreamId>,
+    pub options: ExchangeOptions,
 }
 
 /// A queue that is to be there again.
@@ -188,7 +200,7 @@ impl BindingDefinition {
 pub(crate) struct Definitions {
     pub vhosts: Vec<Arc<str>>,
     pub users: Vec<User>,
-    pub exchanges: Vec<(Arc<str>, Arc<str>, ExchangeOptions)>,
+    pub exchanges: Vec<ExchangeDefinition>,
     pub queues: Vec<QueueDefinition>,
     pub bindings: Vec<BindingDefinition>,
 }
@@ -252,7 +264,13 @@ impl Definitions {
                     internal: value.flag("internal"),
                     arguments: value.arguments()?,
                 };
-                self.exchanges.push((vhost.clone(), name.clone(), options));
+                let delayed = value.0.get("delayed").and_then(FieldValue::as_i64);
+                self.exchanges.push(ExchangeDefinition {
+                    vhost: vhost.clone(),
+                    name: name.clone(),
+                    delayed: delayed.map(|stream| StreamId(stream as u64)),
+                    options,
+                });
             }
             (QUEUE, [vhost, name]) => self.queues.push(QueueDefinition {
                 vhost: vhost.clone(),
@@ -350,6 +368,11 @@ impl DefinitionSummary {
     pub fn read(map: &DefinitionMap) -> Result<Self, BadDefinition> {
         let definitions = Definitions::read(map)?;
         let queues = definitions.queues.into_iter();
+        let delayed = definitions.exchanges.iter().filter_map(|exchange| {
+            let name: Arc<str> = format!("delayed messages of {}", exchange.name).into();
+            Some((exchange.delayed?, (exchange.vhost.clone(), name)))
+        });
+        let delayed: Vec<_> = delayed.collect();
         Ok(DefinitionSummary {
             vhosts: definitions.vhosts.len(),
             users: definitions.users.len(),
@@ -360,6 +383,7 @@ impl DefinitionSummary {
                     let name = (queue.vhost.clone(), queue.name.clone());
                     queue.streams().map(move |stream| (stream, name.clone()))
                 })
+                .chain(delayed)
                 .collect(),
         })
     }

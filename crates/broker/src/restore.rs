@@ -10,7 +10,6 @@ use store::{DefinitionChange, Recovered};
 use crate::binding::{Binding, Destination, DestinationKey};
 use crate::broker::Broker;
 use crate::definitions::{self, BindingDefinition, Definitions, QueueDefinition};
-use crate::exchange::Exchange;
 use crate::vhost::VHost;
 
 impl Broker {
@@ -25,9 +24,13 @@ impl Broker {
             .users
             .into_iter()
             .for_each(|user| self.users.insert(user));
-        for (vhost, name, options) in found.exchanges {
-            if let Some(vhost) = self.vhost(&vhost) {
-                vhost.restore(|topology| topology.insert_exchange(Exchange::new(name, options)));
+        for exchange in found.exchanges {
+            if let Some(vhost) = self.vhost(&exchange.vhost) {
+                let delayed = exchange
+                    .delayed
+                    .map(|stream| recovered.claim(&self.store, stream, vhost.durability));
+                let exchange = vhost.remake_exchange(exchange.name, exchange.options, delayed);
+                vhost.restore(|topology| topology.insert_exchange(exchange));
             }
         }
         // Those whose last consumer went with the process go as well.

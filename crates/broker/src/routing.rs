@@ -124,7 +124,7 @@ fn walk<'t>(
         let Some(exchange) = topology.exchanges.get(name) else {
             continue;
         };
-        reusable &= exchange.kind.routes_by_key();
+        reusable &= exchange.routes_by_key();
         let mut matched = false;
         let mut visit = |destination: &'t Destination| {
             matched = true;

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::access::{Operation, Permissions, User};
 use crate::binding::{Binding, BindingKey, Destination};
 use crate::error::{Error, Resource};
-use crate::exchange::{Exchange, ExchangeOptions};
+use crate::exchange::ExchangeOptions;
 use crate::name::ConnectionId;
 use crate::queue::{
     ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, consumer_timeout,
@@ -130,7 +130,8 @@ impl Session {
             .change(|topology| match topology.exchanges.get(name) {
                 Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
                 None => {
-                    topology.insert_exchange(Exchange::new(name.into(), options));
+                    let exchange = self.vhost.make_exchange(name.into(), options);
+                    topology.insert_exchange(exchange);
                     Ok(())
                 }
             })

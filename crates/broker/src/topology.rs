@@ -23,6 +23,8 @@ pub(crate) struct Topology {
     changed: bool,
     /// Changes that the log must hear of.
     logged: DefinitionChange,
+    /// Queues that went with their exchanges.
+    gone: Vec<Arc<Queue>>,
     vhost: Arc<str>,
 }
 
@@ -42,6 +44,12 @@ impl Topology {
     /// True if routes may have changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
+    }
+
+    /// Queues that went with their exchanges, since the last call; to be closed where no lock is
+    /// held.
+    pub fn take_gone(&mut self) -> Vec<Arc<Queue>> {
+        std::mem::take(&mut self.gone)
     }
 
     pub fn insert_exchange(&mut self, exchange: Exchange) {
@@ -149,6 +157,14 @@ impl Topology {
                 self.logged
                     .undefine(&definitions::exchange_key(&self.vhost, &name));
             }
+            if let Some(queue) = exchange.delayed.take() {
+                if queue.logged {
+                    queue
+                        .streams()
+                        .for_each(|stream| self.logged.forget(stream));
+                }
+                self.gone.push(queue);
+            }
             for (key, durable) in exchange.take_bindings() {
                 self.forget(&key, durable);
             }
@@ -210,7 +226,7 @@ mod tests {
                 auto_delete: true,
                 ..ExchangeOptions::durable(ExchangeKind::Fanout)
             };
-            topology.insert_exchange(Exchange::new(name.clone(), options));
+            topology.insert_exchange(Exchange::new(name.clone(), options, None));
             topology.bind(Binding {
                 source: name.clone(),
                 destination,

@@ -52,7 +52,7 @@ impl VHost {
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == "amq.rabbitmq.trace";
-            topology.insert_exchange(Exchange::new(name.into(), options));
+            topology.insert_exchange(Exchange::new(name.into(), options, None));
         }
         // Every vhost has them, so the log need not say so.
         topology.take_logged();
@@ -102,6 +102,13 @@ impl VHost {
         if topology.take_changed() {
             self.generation.fetch_add(1, Ordering::Release);
         }
+        let gone = topology.take_gone();
+        drop(topology);
+        for queue in gone {
+            // Unconditional, so it cannot be refused.
+            drop(queue.close(false, false));
+            queue.release_store();
+        }
         result
     }
 
@@ -110,7 +117,53 @@ impl VHost {
             vhost: self.name.clone(),
             vhost_ref: self.me.clone(),
             timer: self.timer.clone(),
+            delays_for: None,
         }
+    }
+
+    /// An exchange, which is not in the topology yet.
+    pub(crate) fn make_exchange(&self, name: Arc<str>, options: ExchangeOptions) -> Exchange {
+        let delayed = options.delays().then(|| {
+            let stores = self.store.new_queues(1, options.durable, self.durability);
+            let (surroundings, options) = self.delaying(&name, &options);
+            let queue = Queue::new(surroundings.queue_name(), surroundings, options, stores);
+            queue.register(&self.store);
+            queue
+        });
+        Exchange::new(name, options, delayed)
+    }
+
+    /// An exchange that a restart has found, and what has been waiting in it.
+    pub(crate) fn remake_exchange(
+        &self,
+        name: Arc<str>,
+        options: ExchangeOptions,
+        delayed: Option<RecoveredQueue>,
+    ) -> Exchange {
+        let delayed = delayed.map(|recovered| {
+            let (surroundings, options) = self.delaying(&name, &options);
+            let queue_name = surroundings.queue_name();
+            let queue = Queue::recovered(queue_name, surroundings, options, vec![recovered]);
+            queue.register(&self.store);
+            queue
+        });
+        Exchange::new(name, options, delayed)
+    }
+
+    fn delaying(
+        &self,
+        exchange: &Arc<str>,
+        options: &ExchangeOptions,
+    ) -> (Surroundings, QueueOptions) {
+        let surroundings = Surroundings {
+            delays_for: Some(exchange.clone()),
+            ..self.surroundings()
+        };
+        let options = QueueOptions {
+            durable: options.durable,
+            ..QueueOptions::default()
+        };
+        (surroundings, options)
     }
 
     /// A queue, which is not in the topology yet.

@@ -95,15 +95,31 @@ impl Message {
         fits.then(|| Message(stored.into()))
     }
 
-    /// A copy with other properties.
-    pub fn with_properties(&self, properties: &[u8]) -> Message {
-        let head = MessageHead {
+    fn head(&self) -> MessageHead<'_> {
+        MessageHead {
             exchange: self.exchange(),
             routing_key: self.routing_key(),
-            properties,
+            properties: self.properties(),
             persistent: self.is_persistent(),
             priority: self.priority(),
             times: self.times(),
+        }
+    }
+
+    /// A copy with other properties.
+    pub fn with_properties(&self, properties: &[u8]) -> Message {
+        let head = MessageHead {
+            properties,
+            ..self.head()
+        };
+        Message::new(&head, self.body())
+    }
+
+    /// A copy with other times.
+    pub fn with_times(&self, times: Option<Times>) -> Message {
+        let head = MessageHead {
+            times,
+            ..self.head()
         };
         Message::new(&head, self.body())
     }
@@ -182,6 +198,12 @@ impl Message {
     #[inline]
     pub fn is_timed(&self) -> bool {
         self.0[6] & TIMED != 0
+    }
+
+    /// True if its publisher said for how long it is wanted.
+    #[inline]
+    pub fn expires(&self) -> bool {
+        self.times().is_some_and(|times| times.expiration.is_some())
     }
 
     /// Bytes of the body.

@@ -260,7 +260,7 @@ impl State {
         if count == 0 {
             return 0;
         }
-        let super::lane::Lane { ready, store } = lanes.get_mut(lane_id);
+        let super::lane::Lane { ready, store, .. } = lanes.get_mut(lane_id);
         let ConsumerOptions { no_ack, handle, .. } = consumer.options;
         // What a log must know of is only gone once it has been sent.
         let leased = !no_ack || store.is_logged();

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use store::{Message, QueueSeq};
+use store::{Loaded, Message, QueueSeq};
 
 use super::State;
 use super::dead_letter::Reason;
@@ -83,6 +83,51 @@ impl State {
         for (seq, message) in ready.last(count) {
             let deadline = rules.deadline(message);
             rules.deadlines.note(lane, seq, deadline);
+        }
+    }
+
+    /// Notes the deadlines of what a restart has found.
+    pub(super) fn note_recovered(&mut self, now: Millis) {
+        let lanes: Vec<LaneId> = self.lanes.iter().map(|(id, _)| id).collect();
+        for id in lanes {
+            let lane = self.lanes.get_mut(id);
+            lane.look_through();
+            let expiring: Vec<(QueueSeq, Message)> = lane
+                .ready
+                .resident_from(QueueSeq(0))
+                .filter(|(_, message)| message.expires())
+                .map(|(seq, message)| (seq, message.clone()))
+                .collect();
+            self.overtake(id, &expiring, now);
+        }
+    }
+
+    /// Messages in a segment were looked at.
+    pub(super) fn note_looked_at(&mut self, lane: LaneId, loaded: &Loaded) {
+        let expiring: Vec<(QueueSeq, Message)> = loaded
+            .messages
+            .iter()
+            .filter(|(_, message)| message.expires())
+            .cloned()
+            .collect();
+        let now = self.rules.as_ref().map_or(0, |rules| rules.now);
+        self.overtake(lane, &expiring, now);
+        self.lanes.get_mut(lane).looked(loaded.end);
+    }
+
+    /// These may have to leave before others in front of them.
+    fn overtake(&mut self, lane: LaneId, messages: &[(QueueSeq, Message)], now: Millis) {
+        if messages.is_empty() {
+            return;
+        }
+        let rules = self
+            .rules
+            .get_or_insert_with(|| Rules::new(Settings::default(), now));
+        for (seq, message) in messages {
+            if let Some(deadline) = rules.deadline(message) {
+                let overtaking = &mut rules.deadlines.overtaking;
+                overtaking.push(Reverse((deadline, lane, *seq)));
+            }
         }
     }
 

@@ -8,6 +8,7 @@ mod arguments;
 mod consumers;
 mod dead_letter;
 mod declare;
+mod delay;
 mod delivery;
 mod expiry;
 mod lane;
@@ -29,8 +30,9 @@ use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store}
 
 pub(crate) use arguments::{consumer_priority, consumer_timeout, unsupported};
 pub use consumers::{ConsumerId, ConsumerOptions};
-pub(crate) use dead_letter::{Dead, Reason};
+pub(crate) use dead_letter::{Dead, Onward, Reason};
 pub use declare::QueueOptions;
+pub(crate) use delay::{X_DELAY, delay};
 pub use delivery::{Got, Wakes};
 pub use leases::{LeaseId, Outcome};
 pub(crate) use limits::Refused;
@@ -49,7 +51,7 @@ use consumers::Consumers;
 use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
 use ready::Ready;
-use rules::Rules;
+use rules::{Delay, Rules};
 
 /// At most this many messages are moved under one hold of the lock, where the work allows it.
 pub(crate) const MAX_PER_HOLD: usize = 128;
@@ -109,6 +111,16 @@ pub(crate) struct Surroundings {
     pub vhost: Arc<str>,
     pub vhost_ref: Weak<VHost>,
     pub timer: Arc<Timer>,
+    /// The exchange whose messages wait here for their time; `None` for a queue of clients.
+    pub delays_for: Option<Arc<str>>,
+}
+
+impl Surroundings {
+    /// What the queue of an exchange that delays messages is called in the log.
+    pub fn queue_name(&self) -> Arc<str> {
+        let exchange = self.delays_for.as_deref().unwrap_or_default();
+        format!("delayed messages of {exchange}").into()
+    }
 }
 
 /// The messages of a queue that was closed.
@@ -136,6 +148,8 @@ pub struct Counts {
     pub unacked: usize,
     /// Consumers.
     pub consumers: usize,
+    /// Messages that wait for their time.
+    pub delayed: usize,
 }
 
 impl Queue {
@@ -162,41 +176,61 @@ impl Queue {
         name: Arc<str>,
         surroundings: Surroundings,
         options: QueueOptions,
-        recovered: Vec<RecoveredQueue>,
+        mut recovered: Vec<RecoveredQueue>,
     ) -> Arc<Queue> {
+        let now = surroundings.timer.clock.now();
+        let delay = surroundings.delays_for.clone().map(|exchange| Delay {
+            exchange,
+            messages: Lane::take_delayed(&mut recovered),
+        });
         let lanes = Lanes::new(recovered.into_iter().map(Lane::new));
         let mut lanes = lanes.expect("a queue has a lane");
+        let delaying = delay.is_some();
+        if delaying {
+            lanes.lowest().holds_nothing_ready();
+        }
         let Surroundings {
             vhost,
             vhost_ref,
             timer,
+            delays_for: _,
         } = surroundings;
         let settings = Settings::new(&options.arguments, &[]);
-        let rules = (!settings.is_plain()).then(|| Rules::new(settings, timer.clock.now()));
-        let traits = Traits::new(rules.as_ref().map(|rules| &rules.settings));
+        let rules = (!settings.is_plain() || delay.is_some()).then(|| {
+            let mut rules = Rules::new(settings, now);
+            rules.delay = delay;
+            rules
+        });
+        let traits = Traits::new(rules.as_ref().map(|rules| &rules.settings), delaying);
         let consumers = Consumers::new(arguments::has_single_active_consumer(&options.arguments));
+        let id = lanes.lowest().store.stream().0;
+        let logged = lanes.lowest().store.is_logged();
+        let mut state = State {
+            lanes,
+            leases: Leases::default(),
+            consumers,
+            rules,
+            deleted: false,
+        };
+        if !delaying {
+            state.note_recovered(now);
+        }
         Arc::new_cyclic(|me| Queue {
-            id: lanes.lowest().store.stream().0,
+            id,
             name,
             vhost,
             durable: options.durable,
             auto_delete: options.auto_delete,
             exclusive_owner: options.exclusive,
             arguments: options.arguments,
-            logged: lanes.lowest().store.is_logged(),
+            logged,
             consumed: AtomicBool::new(false),
             traits,
             vhost_ref,
             timer,
             me: me.clone(),
-            residents: LaneResident::all(me, &lanes),
-            state: Mutex::new(State {
-                lanes,
-                leases: Leases::default(),
-                consumers,
-                rules,
-                deleted: false,
-            }),
+            residents: LaneResident::all(me, &state.lanes),
+            state: Mutex::new(state),
         })
     }
 
@@ -215,8 +249,16 @@ impl Queue {
                 store.register(stream, self.logged, resident);
             }
         }
+        let mut state = self.state.lock();
         // What it has in memory counts from the start.
-        self.change(|_| ());
+        state.settle_down();
+        // What its rules ask for happens once all that a restart finds is there: exchanges for
+        // dead letters, above all.
+        if let Some(rules) = &mut state.rules {
+            let now = self.timer.clock.now();
+            rules.scheduled = Some(now);
+            self.timer.schedule(self.id, now, self.me.clone());
+        }
     }
 
     /// Its streams in the log: one for each lane.
@@ -323,6 +365,7 @@ impl Queue {
             ready: state.lanes.len(),
             unacked: state.leases.len(),
             consumers: state.consumers.len(),
+            delayed: state.rules.as_ref().map_or(0, |rules| rules.delayed()),
         }
     }
 
@@ -410,20 +453,46 @@ impl State {
         if self.deleted {
             return None;
         }
-        if !self.lanes.is_single() {
-            return self.append_to_lanes(messages, record);
+        if self.is_special() {
+            return self.append_specially(messages, record);
         }
+
         let (lsn, count) = self.lanes.lowest().append(messages, record);
         self.appended(LaneId::default(), count);
         lsn
     }
 
+    /// True if new messages do not simply go to the end of the queue.
+    #[inline]
+    fn is_special(&self) -> bool {
+        !self.lanes.is_single() || self.is_delaying()
+    }
+
+    /// True if messages wait here for their time, and not for consumers.
+    #[inline]
+    fn is_delaying(&self) -> bool {
+        self.rules
+            .as_ref()
+            .is_some_and(|rules| rules.delay.is_some())
+    }
+
     #[cold]
-    fn append_to_lanes(
+    fn append_specially(
         &mut self,
         messages: impl Iterator<Item = Message>,
         record: &mut Record<'_>,
     ) -> Option<Lsn> {
+        if let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) {
+            let Lane { ready, store, .. } = self.lanes.lowest();
+            let new: Vec<(QueueSeq, Message)> = messages
+                .map(|message| (ready.take_place(), message))
+                .collect();
+            let lsn = store.append(new.iter().map(|(seq, message)| (*seq, message)), record);
+            for (seq, message) in new {
+                delay.messages.add(seq, message);
+            }
+            return lsn;
+        }
         let mut last = None;
         for (lane, messages) in self.lanes.sort(messages) {
             let messages = messages.into_iter();
@@ -454,6 +523,28 @@ impl State {
         }
         if self.consumers.len() > 0 || self.watches_first() {
             self.read_ahead();
+        }
+        if self.is_special() {
+            self.settle_delayed();
+        }
+    }
+
+    /// Looks at memory, and has what will be due soon read.
+    #[cold]
+    fn settle_delayed(&mut self) {
+        let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) else {
+            return;
+        };
+        let store = &mut self.lanes.lowest().store;
+        store.note_resident(delay.messages.bytes());
+        while let Some(from) = delay.messages.wants_load() {
+            match store.plan_load(from, 1) {
+                Some(load) => {
+                    delay.messages.loading = true;
+                    return store.request_load(load);
+                }
+                None => delay.messages.none_to_load(from),
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::dead_letter::Dying;
+use super::delay::Delayed;
 use super::delivery::Wakes;
 use super::expiry::Deadlines;
 use super::leases::LeaseDeadlines;
@@ -30,13 +31,27 @@ pub(super) struct Rules {
     pub deadlines: Deadlines,
     pub dying: Dying,
     pub leases: LeaseDeadlines,
+    /// For the queue of an exchange that delays messages: they do not wait for consumers.
+    pub delay: Option<Delay>,
     /// When somebody last used the queue.
     pub last_used: Millis,
     /// When the timer is going to call.
     pub scheduled: Option<Millis>,
 }
 
+/// What an exchange holds back.
+#[derive(Debug)]
+pub(super) struct Delay {
+    pub exchange: Arc<str>,
+    pub messages: Delayed,
+}
+
 impl Rules {
+    /// Messages that wait for their time.
+    pub fn delayed(&self) -> usize {
+        self.delay.as_ref().map_or(0, |delay| delay.messages.len())
+    }
+
     pub fn new(settings: Settings, now: Millis) -> Box<Rules> {
         Box::new(Rules {
             settings,
@@ -45,6 +60,7 @@ impl Rules {
             deadlines: Deadlines::default(),
             dying: Dying::default(),
             leases: LeaseDeadlines::default(),
+            delay: None,
             last_used: now,
             scheduled: None,
         })
@@ -60,14 +76,15 @@ pub(crate) struct Traits {
 }
 
 impl Traits {
-    pub fn new(settings: Option<&Settings>) -> Self {
+    /// `delaying`: its messages wait for their time.
+    pub fn new(settings: Option<&Settings>, delaying: bool) -> Self {
         let traits = Traits {
-            timed: AtomicBool::new(false),
+            timed: AtomicBool::new(delaying),
             may_reject: AtomicBool::new(false),
         };
-        settings
-            .into_iter()
-            .for_each(|settings| traits.set(settings));
+        if let Some(settings) = settings.filter(|_| !delaying) {
+            traits.set(settings);
+        }
         traits
     }
 
@@ -98,6 +115,7 @@ pub(crate) struct After {
 impl Queue {
     /// Does what the rules say, after a change.
     pub(super) fn keep_rules(&self, state: &mut State) -> After {
+        state.release_due();
         let mut more = state.expire(MAX_STEP);
         more |= state.trim(MAX_STEP);
         let next = match more {
@@ -122,22 +140,7 @@ impl Queue {
     pub(crate) fn set_rules(self: &Arc<Self>, settings: Settings) {
         let now = self.timer.clock.now();
         self.traits.set(&settings);
-        self.change(|state| match &mut state.rules {
-            Some(rules) if rules.settings == settings => {}
-            Some(rules) => {
-                if rules.settings.message_ttl.is_none() {
-                    rules.since = now;
-                }
-                // Whoever has just got a time to live has been used until now.
-                if rules.settings.expires.is_none() {
-                    rules.last_used = now;
-                }
-                rules.settings = settings;
-                rules.scheduled = None;
-            }
-            None if settings.is_plain() => {}
-            None => state.rules = Some(Rules::new(settings, now)),
-        });
+        self.change(|state| state.set_rules(settings, now));
     }
 
     /// Somebody uses the queue: it does not expire for a while.
@@ -183,6 +186,32 @@ impl State {
         }
     }
 
+    fn set_rules(&mut self, settings: Settings, now: Millis) {
+        let rules = match &mut self.rules {
+            Some(rules) if rules.settings == settings => return,
+            Some(rules) => rules,
+            None if settings.is_plain() => return,
+            None => {
+                self.rules = Some(Rules::new(settings, now));
+                return;
+            }
+        };
+        let before = std::mem::replace(&mut rules.settings, settings);
+        rules.scheduled = None;
+        if before.message_ttl.is_none() {
+            rules.since = now;
+        }
+        // Whoever has just got a time to live has been used until now.
+        if before.expires.is_none() {
+            rules.last_used = now;
+        }
+        let ttl = |settings: &Settings| settings.message_ttl.unwrap_or(Millis::MAX);
+        if ttl(&rules.settings) > ttl(&before) {
+            // What was to expire in order of places, because all of it was, may no longer do so.
+            self.note_recovered(now);
+        }
+    }
+
     /// As [`State::refresh`], with a time that was read already.
     pub(crate) fn refresh_at(&mut self, now: Millis) {
         if let Some(rules) = &mut self.rules {
@@ -198,7 +227,10 @@ impl State {
         let unused = rules.settings.expires.filter(|_| consumers == 0);
         let unused = unused.map(|after| rules.last_used.saturating_add(after));
         let retry = rules.dying.retry_at();
-        [expiry, unused, retry, rules.leases.next()]
+        // Moving what is due comes back to this.
+        let delay = rules.delay.as_ref().filter(|_| !rules.dying.is_full());
+        let due = delay.and_then(|delay| delay.messages.next());
+        [expiry, unused, retry, due, rules.leases.next()]
             .into_iter()
             .flatten()
             .min()

@@ -602,6 +602,7 @@ fn unreadable_chunk_costs_no_other_messages() {
         from,
         end,
         messages: Vec::new(),
+        look: false,
         lost: 50,
     });
     let expected: Vec<u64> = (0..at_hand).chain(50..200).collect();

@@ -101,7 +101,22 @@ impl QueueStore {
             stream: self.stream,
             from,
             end,
+            look: false,
             chunks,
+        })
+    }
+
+    /// What to read to see which messages expire by themselves: the next chunk before `to` that
+    /// holds any; `None` if there is none.
+    pub fn plan_look(&self, from: QueueSeq, to: QueueSeq) -> Option<Load> {
+        let mut chunks = self.index.from(from).take_while(|chunk| chunk.first < to);
+        let chunk = chunks.find(|chunk| chunk.expiring)?.clone();
+        Some(Load {
+            stream: self.stream,
+            from: from.max(chunk.first),
+            end: chunk.end(),
+            look: true,
+            chunks: vec![chunk],
         })
     }
 
@@ -199,6 +214,7 @@ impl QueueStore {
             stream: self.stream,
             from: QueueSeq(0),
             end: chunks.last()?.end(),
+            look: false,
             chunks,
         };
         Some((load, ends))
