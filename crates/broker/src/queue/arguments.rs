@@ -9,6 +9,8 @@ use crate::error::{Error, Resource};
 const QUEUE_TYPE: &str = "x-queue-type";
 /// What confirms of this queue wait for, where it is not what the node's do.
 const DURABILITY: &str = "x-leveret-durability";
+/// Whether of each message group one message at a time is out.
+pub(super) const MESSAGE_GROUPS: &str = "x-leveret-message-groups";
 /// Ten years in milliseconds: the longest that RabbitMQ lets a timer run.
 const MAX_EXPIRY: i64 = 315_360_000_000;
 
@@ -199,6 +201,7 @@ pub(super) const KNOWN: &[Argument] = &[
         Kind::OneOf(&["fsync", "os"], |_| "invalid_durability".to_owned()),
         ALL,
     ),
+    argument(MESSAGE_GROUPS, Kind::Flag, NOT_STREAM),
     argument("x-queue-leader-locator", Kind::Text, ALL),
     argument("x-queue-master-locator", Kind::Text, CLASSIC),
 ];

@@ -155,6 +155,7 @@ impl State {
     /// A message leaves, whatever its place was: it is gone, or waits to go elsewhere.
     pub(super) fn discard(&mut self, lane: LaneId, entry: Entry, reason: Reason) {
         let Entry { seq, message, .. } = entry;
+        self.left_group(lane, seq);
         match &mut self.rules {
             Some(rules) if rules.settings.dead_letter.is_some() => rules.dying.push(Dead {
                 lane,

@@ -128,7 +128,12 @@ impl State {
         let mut lane = self.lanes.first();
         if self.rules.is_some() {
             self.skip_expired(lane);
+            // What is behind those that are in the way is looked for; nothing, if all are.
+            self.skip_busy_groups();
             lane = self.lanes.first();
+        }
+        if self.is_held_up(lane) {
+            return Ok(None);
         }
         if !self.lanes.get_mut(lane).ready.has_next() {
             return match self.load_next(lane) {
@@ -142,10 +147,15 @@ impl State {
         let deliveries = self.deliveries(lane, seq);
         let lease = if no_ack {
             self.lanes.get_mut(lane).store.remove(seq, Some(&message));
+            self.left_group(lane, seq);
             None
         } else {
             let lease = self.lease(lane, seq, &message, None);
-            Some(self.leases.grant(lease))
+            let lease = self.leases.grant(lease);
+            if let Some(rules) = &mut self.rules {
+                rules.lease_group(lease, &message, lane, seq);
+            }
+            Some(lease)
         };
         Ok(Some(Got {
             message,
@@ -197,6 +207,9 @@ impl State {
             let mut lane = self.lanes.first();
             if self.rules.is_some() && self.consumers.front().is_some() {
                 self.skip_expired(lane);
+                if !self.skip_busy_groups() {
+                    return false;
+                }
                 lane = self.lanes.first();
             }
             if !self.lanes.get_mut(lane).ready.has_next() {
@@ -228,6 +241,8 @@ impl State {
         let at_hand = self.lanes.get_mut(lane).ready.at_hand().take(most);
         match &self.rules {
             None => at_hand.count(),
+            // Each may make the next one wait.
+            Some(rules) if rules.groups.is_some() => 1,
             Some(rules) => {
                 let good = |message: &&Message| {
                     let deadline = rules.deadline(message);
@@ -281,6 +296,7 @@ impl State {
             Some(rules) if !no_ack => rules.lease_deadline(consumer.options.timeout),
             _ => 0,
         };
+        let mut freed = Vec::new();
         for _ in 0..granted {
             let Some((message, seq, redelivered)) = ready.pop() else {
                 break;
@@ -302,6 +318,7 @@ impl State {
                 });
                 if let Some(rules) = rules {
                     rules.leases.add(deadline, lease);
+                    rules.lease_group(lease, &message, lane_id, seq);
                 }
                 match no_ack {
                     true => Origin::SettledWhenSent(lease),
@@ -309,6 +326,8 @@ impl State {
                 }
             } else {
                 store.remove(seq, Some(&message));
+                let groups = rules.as_mut().and_then(|rules| rules.groups.as_mut());
+                freed.extend(groups.and_then(|groups| groups.left(lane_id, seq)));
                 Origin::Taken(seq)
             };
             outbox.push(Delivery {
@@ -323,6 +342,9 @@ impl State {
             consumer.outstanding += granted as u32;
         }
         wakes.add(outbox.release());
+        if !freed.is_empty() {
+            self.put_back(freed);
+        }
         granted
     }
 }

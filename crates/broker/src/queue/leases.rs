@@ -150,6 +150,7 @@ impl State {
         if let Some(rules) = &mut self.rules {
             rules.leases.remove(lease.deadline, id);
         }
+        self.release_group(id);
         Some(lease)
     }
 
@@ -190,7 +191,7 @@ impl State {
     }
 
     /// Puts messages back to their places.
-    fn put_back(&mut self, mut returned: Vec<(LaneId, Entry)>) {
+    pub(super) fn put_back(&mut self, mut returned: Vec<(LaneId, Entry)>) {
         while let Some((lane, _)) = returned.first() {
             let lane = *lane;
             let of_lane: Vec<Entry> = returned

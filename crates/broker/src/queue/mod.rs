@@ -11,6 +11,7 @@ mod declare;
 mod delay;
 mod delivery;
 mod expiry;
+mod groups;
 mod lane;
 mod leases;
 mod limits;
@@ -48,6 +49,7 @@ use crate::outbox::Delivery;
 use crate::timer::Timer;
 use crate::vhost::VHost;
 use consumers::Consumers;
+use groups::Groups;
 use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
 use ready::Ready;
@@ -362,7 +364,7 @@ impl Queue {
     pub fn counts(&self) -> Counts {
         let state = self.state.lock();
         Counts {
-            ready: state.lanes.len(),
+            ready: state.len(),
             unacked: state.leases.len(),
             consumers: state.consumers.len(),
             delayed: state.rules.as_ref().map_or(0, |rules| rules.delayed()),
@@ -380,7 +382,7 @@ impl Queue {
     pub(crate) fn close(&self, if_unused: bool, if_empty: bool) -> Result<Remains, Error> {
         let state = self.state.lock();
         // Messages that are out do not count, and emptiness is looked at first: as in RabbitMQ.
-        if if_empty && !state.lanes.is_empty() {
+        if if_empty && state.len() > 0 {
             return Err(Error::precondition(format!(
                 "{} not empty",
                 self.resource()
@@ -402,7 +404,7 @@ impl Queue {
 
     fn close_locked(&self, mut state: MutexGuard<'_, State>) -> Remains {
         state.deleted = true;
-        let count = state.lanes.len();
+        let count = state.len();
         let ready = state.lanes.iter_mut();
         let ready = ready
             .map(|(_, lane)| std::mem::take(&mut lane.ready))
@@ -573,6 +575,12 @@ impl State {
         }
     }
 
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        let groups = self.rules.as_ref().and_then(|rules| rules.groups.as_ref());
+        self.lanes.len() + groups.map_or(0, Groups::len)
+    }
+
     fn purge(&mut self) -> Vec<Ready> {
         let State {
             lanes,
@@ -585,6 +593,9 @@ impl State {
             if !dropped.is_empty() {
                 let mut kept = leases.places(id);
                 if let Some(rules) = rules {
+                    if let Some(groups) = &mut rules.groups {
+                        groups.purge();
+                    }
                     kept.extend(rules.dying.places(id));
                     kept.sort_unstable_by_key(|(seq, _)| *seq);
                 }

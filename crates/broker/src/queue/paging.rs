@@ -164,6 +164,9 @@ impl State {
         let mut elsewhere = self.leases.resident_from(id, from);
         if let Some(rules) = &self.rules {
             elsewhere.extend(rules.dying.resident_from(id, from));
+            if let Some(groups) = &rules.groups {
+                elsewhere.extend(groups.resident_from(id, from));
+            }
             if let Some(delay) = &rules.delay {
                 elsewhere.extend(delay.messages.resident_from(from));
             }

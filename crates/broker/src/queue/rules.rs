@@ -11,6 +11,7 @@ use super::dead_letter::Dying;
 use super::delay::Delayed;
 use super::delivery::Wakes;
 use super::expiry::Deadlines;
+use super::groups::Groups;
 use super::leases::LeaseDeadlines;
 use super::settings::Settings;
 use super::{Queue, State};
@@ -33,6 +34,8 @@ pub(super) struct Rules {
     pub leases: LeaseDeadlines,
     /// For the queue of an exchange that delays messages: they do not wait for consumers.
     pub delay: Option<Delay>,
+    /// With `x-leveret-message-groups`.
+    pub groups: Option<Groups>,
     /// When somebody last used the queue.
     pub last_used: Millis,
     /// When the timer is going to call.
@@ -54,6 +57,7 @@ impl Rules {
 
     pub fn new(settings: Settings, now: Millis) -> Box<Rules> {
         Box::new(Rules {
+            groups: settings.message_groups.then(Groups::default),
             settings,
             since: now,
             now,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue};
 
-use super::arguments::QueueKind;
+use super::arguments::{MESSAGE_GROUPS, QueueKind};
 
 /// Where messages go that leave the queue without having been acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub(crate) struct Settings {
     pub delivery_limit: Option<u32>,
     /// How long a consumer may keep a message.
     pub consumer_timeout: Option<u64>,
+    /// Of each message group one message at a time is out.
+    pub message_groups: bool,
 }
 
 /// What a queue of type quorum permits, where nothing is said (RabbitMQ 4).
@@ -134,6 +136,7 @@ impl Settings {
             dead_letter: sources.dead_letter(overflow),
             delivery_limit: sources.delivery_limit(kind),
             consumer_timeout: sources.limit("consumer-timeout"),
+            message_groups: arguments.get(MESSAGE_GROUPS) == Some(&FieldValue::Bool(true)),
         }
     }
 
