@@ -11,7 +11,7 @@ use std::sync::Arc;
 use amqp::Properties;
 use store::{MAX_TRANSACTION, Message, Record, Times, TransactionRecord};
 
-use crate::death::{Death, Deaths};
+use crate::death::{BCC, CC, Death, Deaths};
 use crate::exchange::Head;
 use crate::locked::LockedQueues;
 use crate::queue::{Dead, DeadLetterTo, Onward, Queue, X_DELAY, delay};
@@ -116,7 +116,8 @@ fn address(
             .to_vec(),
     ];
     if to.routing_key.is_none() {
-        keys.extend(deaths.copies());
+        keys.extend(deaths.keys_in(CC));
+        keys.extend(deaths.keys_in(BCC));
     }
     let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let mut found = find(vhost, &to.exchange, message, &keys);
@@ -158,7 +159,10 @@ fn let_go(
         return (None, Route::default());
     };
     let message = message.with_properties(&properties);
-    let copies = Deaths::of(&message).map_or_else(|_| Vec::new(), |deaths| deaths.copies());
+    let copies = Deaths::of(&message).map_or_else(
+        |_| Vec::new(),
+        |headers| [headers.keys_in(CC), headers.keys_in(BCC)].concat(),
+    );
     let mut keys = vec![message.routing_key()];
     keys.extend(copies.iter().map(Vec::as_slice));
     let route = find(vhost, exchange, &message, &keys);

@@ -169,7 +169,9 @@ impl Session {
                 .map(Declared::new)
                 .ok_or_else(|| Error::not_found(self.queue_resource(name)));
         }
-        self.queue(name).map(Declared::new)
+        let queue = self.queue(name)?;
+        queue.touch();
+        Ok(Declared::new(queue))
     }
 
     /// queue.declare; an empty name gets one made up.

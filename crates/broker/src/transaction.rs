@@ -152,6 +152,7 @@ mod tests {
             persistent: false,
             priority: 0,
             times: None,
+            has_bcc: false,
         };
         Message::new(&head, b"x")
     }

@@ -136,7 +136,7 @@ impl Channel {
             );
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
-        let message = encode::counted(&got.message, got.deliveries);
+        let message = encode::for_consumer(&got.message, got.deliveries);
         encode::get_ok(
             &mut core.out,
             self.number,
@@ -170,12 +170,8 @@ impl Channel {
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
         let prefix = &consumer.prefix;
-        if delivery.deliveries == 0 {
-            encode::deliver(out, prefix, tag, redelivered, message, frame_max);
-        } else {
-            let message = encode::counted(message, delivery.deliveries);
-            encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
-        }
+        let message = encode::for_consumer(message, delivery.deliveries);
+        encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
     }
 
     /// What a queue argument stands for; empty is the queue declared last on this channel.

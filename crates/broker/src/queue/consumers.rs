@@ -135,12 +135,29 @@ impl Consumers {
             self.exclusive = false;
         }
         if let Some(line) = &mut self.line {
+            let was_active = line.front() == Some(&id);
             line.retain(|other| *other != id);
-            if let Some(first) = line.front().copied() {
-                self.activate(first);
+            if was_active {
+                self.choose_active();
             }
         }
         Some(consumer)
+    }
+
+    /// Of those in line the one with the highest priority is next, and of several the one that has
+    /// waited longest.
+    fn choose_active(&mut self) {
+        let Some(line) = &mut self.line else { return };
+        let priority = |id: &ConsumerId| {
+            let consumer = self.all.get(id.place as usize);
+            consumer.map_or(i64::MIN, |consumer| consumer.options.priority)
+        };
+        let highest = line.iter().map(priority).max();
+        let next = line.iter().position(|id| Some(priority(id)) == highest);
+        if let Some(next) = next.and_then(|at| line.remove(at)) {
+            line.push_front(next);
+            self.activate(next);
+        }
     }
 
     #[inline]

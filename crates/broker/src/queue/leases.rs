@@ -142,13 +142,16 @@ impl Leases {
 }
 
 impl State {
-    fn end_lease(&mut self, id: LeaseId) -> Option<Lease> {
+    fn end_lease(&mut self, id: LeaseId, outcome: Outcome) -> Option<Lease> {
         let lease = self.leases.end(id)?;
         if let Some(consumer) = lease.consumer {
             self.consumers.release(consumer);
         }
         if let Some(rules) = &mut self.rules {
             rules.leases.remove(lease.deadline, id);
+            if outcome != Outcome::Requeue {
+                rules.deadlines.forget(lease.lane, lease.seq);
+            }
         }
         self.release_group(id);
         Some(lease)
@@ -158,7 +161,7 @@ impl State {
     pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
         let mut returned = Vec::new();
         for id in leases {
-            let Some(lease) = self.end_lease(*id) else {
+            let Some(lease) = self.end_lease(*id, outcome) else {
                 continue;
             };
             match outcome {
@@ -199,7 +202,11 @@ impl State {
                 .map(|(_, entry)| entry)
                 .collect();
             self.note_returned(lane, &of_lane);
+            let (late, of_lane) = self.separate_late(lane, of_lane);
             self.lanes.get_mut(lane).ready.put_back(of_lane);
+            for entry in late {
+                self.discard(lane, entry, Reason::Expired);
+            }
         }
     }
 
@@ -213,10 +220,12 @@ impl State {
             let (message, redelivered) = (delivery.message, delivery.redelivered);
             let (lane, seq) = match delivery.origin {
                 Origin::Taken(seq) => (self.lanes.of_priority(message.priority()), seq),
-                Origin::Leased(id) | Origin::SettledWhenSent(id) => match self.end_lease(id) {
-                    Some(lease) => (lease.lane, lease.seq),
-                    None => continue,
-                },
+                Origin::Leased(id) | Origin::SettledWhenSent(id) => {
+                    match self.end_lease(id, Outcome::Requeue) {
+                        Some(lease) => (lease.lane, lease.seq),
+                        None => continue,
+                    }
+                }
             };
             returned.push((lane, Entry::new(message, seq, redelivered)));
         }

@@ -19,6 +19,7 @@ fn message(number: u64) -> Message {
         persistent: !number.is_multiple_of(3),
         priority: 0,
         times: None,
+        has_bcc: false,
     };
     Message::new(&head, &number.to_be_bytes())
 }
