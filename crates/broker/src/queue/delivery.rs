@@ -11,7 +11,7 @@ use super::lane::LaneId;
 use super::leases::{Lease, LeaseId};
 use super::{MAX_PER_HOLD, Queue, State};
 use crate::error::Error;
-use crate::outbox::{Delivery, Origin};
+use crate::outbox::{Annotation, Delivery, Origin};
 
 /// Connections to wake once locks are released.
 #[derive(Debug, Default)]
@@ -39,8 +39,8 @@ pub struct Got {
     pub lease: Option<LeaseId>,
     /// It was out for delivery before.
     pub redelivered: bool,
-    /// How often it has come back, if the queue counts that.
-    pub deliveries: u32,
+    /// What the queue adds to its headers.
+    pub annotation: Annotation,
     /// Messages still ready.
     pub remaining: usize,
 }
@@ -66,12 +66,20 @@ impl Queue {
                 self.resource()
             )));
         }
-        Ok(state.consumers.add(options))
+        let reads = options.stream.clone();
+        let id = state.consumers.add(options);
+        if let Some(reads) = reads {
+            state.start_reading(id, &reads);
+        }
+        Ok(id)
     }
 
     /// Removes a consumer; its leases stay out. True if it was the queue's last one.
     pub(crate) fn remove_consumer(&self, id: ConsumerId) -> bool {
         self.change(|state| {
+            if let Some(stream) = state.stream() {
+                stream.stop(id);
+            }
             let last = state.consumers.remove(id).is_some() && state.consumers.len() == 0;
             if last && let Some(rules) = &mut state.rules {
                 rules.last_used = rules.now;
@@ -161,7 +169,7 @@ impl State {
             message,
             lease,
             redelivered,
-            deliveries,
+            annotation: Annotation::returned(deliveries),
             remaining: self.lanes.len(),
         }))
     }
@@ -202,6 +210,9 @@ impl State {
     /// Returns true where it stopped because it had held the lock long enough, not for want of
     /// messages or credit.
     pub(crate) fn dispatch(&mut self, wakes: &mut Wakes) -> bool {
+        if self.stream().is_some() {
+            return self.dispatch_stream(wakes);
+        }
         let mut budget = MAX_PER_HOLD;
         loop {
             let mut lane = self.lanes.first();
@@ -335,7 +346,7 @@ impl State {
                 origin,
                 consumer: handle,
                 redelivered,
-                deliveries,
+                annotation: Annotation::returned(deliveries),
             });
         }
         if !no_ack {

@@ -77,6 +77,7 @@ impl Client {
             handle: ConsumerHandle(handle),
             priority: 0,
             timeout: None,
+            stream: None,
         }
     }
 
