@@ -14,8 +14,9 @@ use crate::binding::{Binding, BindingKey, Destination};
 use crate::error::{Error, Resource};
 use crate::exchange::ExchangeOptions;
 use crate::name::ConnectionId;
+use crate::outbox::{ConsumerHandle, Outbox};
 use crate::queue::{
-    ConsumerId, ConsumerOptions, Got, Queue, QueueKind, QueueOptions, StreamOptions,
+    ConsumerId, ConsumerOptions, Got, LeaseId, Queue, QueueKind, QueueOptions, StreamOptions,
     consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
 };
 use crate::topology::Topology;
@@ -396,11 +397,21 @@ impl Session {
         Ok((queue, id))
     }
 
-    /// Ends a consumer, and the auto-delete queue that it was the last of.
-    pub fn cancel(&self, queue: &Arc<Queue>, consumer: ConsumerId) {
-        if queue.remove_consumer(consumer) && queue.auto_delete {
+    /// Ends consumers of one queue and outbox, and the auto-delete queue that they were the last of.
+    /// What was on its way to them, and these leases, return to their places. Returns how many
+    /// messages on their way were to be acknowledged.
+    pub fn end_consumers(
+        &self,
+        queue: &Arc<Queue>,
+        consumers: &[(ConsumerId, ConsumerHandle)],
+        outbox: &Outbox,
+        unacked: &[LeaseId],
+    ) -> u32 {
+        let removed = queue.remove_consumers(consumers, outbox, unacked);
+        if removed.last && queue.auto_delete {
             self.vhost.delete_queue(queue);
         }
+        removed.unsent
     }
 
     /// What a new entity passes on to an exchange, its user must be able to read from the one and

@@ -22,6 +22,8 @@ enum Kind {
         zero: bool,
         max: Option<(i64, &'static str)>,
     },
+    /// Any whole number.
+    Integer,
     /// A flag.
     Flag,
     /// Text, one of these.
@@ -150,14 +152,7 @@ pub(super) const KNOWN: &[Argument] = &[
         CLASSIC,
     ),
     argument("x-single-active-consumer", Kind::Flag, NOT_STREAM),
-    argument(
-        "x-delivery-limit",
-        Kind::Number {
-            zero: true,
-            max: None,
-        },
-        QUORUM,
-    ),
+    argument("x-delivery-limit", Kind::Integer, QUORUM),
     argument(
         "x-consumer-timeout",
         Kind::Number {
@@ -403,6 +398,7 @@ impl Argument {
                 number if number == *wanted || number == 1 => Ok(()),
                 number => Err(invalid(name, resource, &text(&number.to_string()))),
             },
+            Kind::Integer => self.number(value, resource).map(drop),
             Kind::Flag => match value {
                 FieldValue::Bool(_) => Ok(()),
                 _ => Err(unacceptable_type(name, resource, value)),

@@ -97,6 +97,11 @@ impl Consumers {
             .is_none_or(|line| line.front() == Some(&id))
     }
 
+    /// Everyone else waits for the first in line.
+    pub fn is_single_active(&self) -> bool {
+        self.line.is_some()
+    }
+
     pub fn len(&self) -> usize {
         self.all.len()
     }

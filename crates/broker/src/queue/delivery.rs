@@ -8,10 +8,12 @@ use store::{Load, Message, QueueSeq, Resident as _, Store};
 
 use super::consumers::{ConsumerId, ConsumerOptions};
 use super::lane::LaneId;
-use super::leases::{Lease, LeaseId};
+use super::leases::{Lease, LeaseId, Outcome};
+use super::rules::Rules;
+use super::settings::Settings;
 use super::{MAX_PER_HOLD, Queue, State};
 use crate::error::Error;
-use crate::outbox::{Annotation, Delivery, Origin};
+use crate::outbox::{Annotation, ConsumerHandle, Delivery, Origin, Outbox};
 
 /// Connections to wake once locks are released.
 #[derive(Debug, Default)]
@@ -45,6 +47,16 @@ pub struct Got {
     pub remaining: usize,
 }
 
+/// What came of removing consumers.
+#[derive(Debug, Default)]
+pub(crate) struct Removed {
+    any: bool,
+    /// The queue has no consumers any more.
+    pub last: bool,
+    /// Leases on messages that were on their way, and were to be acknowledged.
+    pub unsent: u32,
+}
+
 /// The first message lies in a segment: it must be read, where no lock is held.
 struct NotAtHand(LaneId, Load);
 
@@ -60,11 +72,15 @@ impl Queue {
             return Err(Error::not_found(self.resource()));
         }
         let others = state.consumers.len() > 0;
-        if state.consumers.exclusive || (options.exclusive && others) {
+        let one_at_a_time = state.consumers.is_single_active();
+        if state.consumers.exclusive || (options.exclusive && (others || one_at_a_time)) {
             return Err(Error::refused(format!(
                 "{} in exclusive use",
                 self.resource()
             )));
+        }
+        if options.timeout.is_some() && state.rules.is_none() {
+            state.rules = Some(Rules::new(Settings::default(), self.now()));
         }
         let reads = options.stream.clone();
         let id = state.consumers.add(options);
@@ -74,17 +90,36 @@ impl Queue {
         Ok(id)
     }
 
-    /// Removes a consumer; its leases stay out. True if it was the queue's last one.
-    pub(crate) fn remove_consumer(&self, id: ConsumerId) -> bool {
+    /// Removes consumers of one outbox. What was on its way to them returns to its place, and so do
+    /// these leases; whoever consumes after them finds everything in order. Other leases of theirs
+    /// stay out.
+    pub(crate) fn remove_consumers(
+        &self,
+        consumers: &[(ConsumerId, ConsumerHandle)],
+        outbox: &Outbox,
+        unacked: &[LeaseId],
+    ) -> Removed {
         self.change(|state| {
-            if let Some(stream) = state.stream() {
-                stream.stop(id);
+            let mut removed = Removed::default();
+            for (id, _) in consumers {
+                if let Some(stream) = state.stream() {
+                    stream.stop(*id);
+                }
+                removed.any |= state.consumers.remove(*id).is_some();
             }
-            let last = state.consumers.remove(id).is_some() && state.consumers.len() == 0;
-            if last && let Some(rules) = &mut state.rules {
+            removed.last = removed.any && state.consumers.len() == 0;
+            if removed.last
+                && let Some(rules) = &mut state.rules
+            {
                 rules.last_used = rules.now;
             }
-            last
+            let is_theirs = |handle| consumers.iter().any(|(_, theirs)| *theirs == handle);
+            let unsent = outbox.withdraw(is_theirs);
+            let leased = |unsent: &&Delivery| matches!(unsent.origin, Origin::Leased(_));
+            removed.unsent = unsent.iter().filter(leased).count() as u32;
+            state.take_back(unsent.into_iter());
+            state.settle(unacked, Outcome::Requeue);
+            removed
         })
     }
 

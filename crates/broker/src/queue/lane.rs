@@ -12,7 +12,7 @@ use super::stream::Stream;
 
 /// Which of a queue's lanes: the priority, where that is not beyond the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(super) struct LaneId(pub u8);
+pub(crate) struct LaneId(pub u8);
 
 /// Messages of one priority, and what is kept of them.
 #[derive(Debug)]
