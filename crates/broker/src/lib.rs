@@ -6,15 +6,22 @@
 //! held across I/O.
 
 pub mod access;
+pub mod admin;
 mod alarm;
 mod arguments;
 mod binding;
 mod broker;
+mod connections;
+mod consumers;
 mod definitions;
 mod error;
 mod exchange;
+pub mod json;
+mod metadata;
 mod name;
 mod outbox;
+mod parameters;
+pub mod policy;
 mod positions;
 mod prefetch;
 mod publisher;
@@ -31,10 +38,12 @@ mod vhost;
 
 pub use alarm::Alarms;
 pub use binding::{Binding, Destination};
-pub use broker::{Broker, Connections, Settings, StartError};
+pub use broker::{Broker, Settings, StartError};
+pub use connections::Connections;
 pub use definitions::{BadDefinition, DefinitionSummary};
 pub use error::{Error, Resource};
 pub use exchange::{ExchangeKind, ExchangeOptions};
+pub use metadata::VHostMetadata;
 pub use name::ConnectionId;
 pub use outbox::{ConsumerHandle, Delivery, Origin, Outbox, Outgoing};
 pub use positions::LogPositions;

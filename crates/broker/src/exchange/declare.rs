@@ -8,7 +8,7 @@ use super::{Exchange, ExchangeKind, consistent_hash, headers};
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
 use crate::error::{Error, Resource};
 
-const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
+pub(super) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
 
 /// What a declaration asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,13 +37,6 @@ impl ExchangeOptions {
         }
     }
 
-    pub(super) fn alternate(&self) -> Option<Arc<str>> {
-        self.arguments
-            .get(ALTERNATE_EXCHANGE)?
-            .as_str()
-            .map(Arc::from)
-    }
-
     /// Checks the arguments of a new exchange.
     pub(crate) fn validate(&self, resource: Resource<'_>) -> Result<(), Error> {
         if self.kind == ExchangeKind::ConsistentHash {
@@ -57,6 +50,11 @@ impl ExchangeOptions {
             ))),
         }
     }
+}
+
+/// Where an exchange with these arguments sends what matches no binding.
+pub(super) fn alternate(arguments: &FieldTable) -> Option<Arc<str>> {
+    arguments.get(ALTERNATE_EXCHANGE)?.as_str().map(Arc::from)
 }
 
 impl Exchange {
@@ -99,7 +97,14 @@ impl Exchange {
 
     /// Checks a new binding's key and arguments.
     pub fn validate_binding(&self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
-        match self.kind {
+        self.kind.validate_binding(key, arguments)
+    }
+}
+
+impl ExchangeKind {
+    /// Checks the key and the arguments of a new binding from an exchange of this type.
+    pub(crate) fn validate_binding(self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
+        match self {
             ExchangeKind::Headers => headers::validate(arguments),
             ExchangeKind::ConsistentHash => consistent_hash::validate_key(key),
             _ => Ok(()),

@@ -10,6 +10,7 @@ mod declare;
 mod delivery;
 mod leases;
 mod paging;
+mod policy;
 mod ready;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use store::QueueSeq;
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
+use crate::policy::Applied;
 use consumers::Consumers;
 use leases::Leases;
 use ready::{Entry, Ready};
@@ -63,6 +65,8 @@ pub struct Queue {
     pub logged: bool,
     /// It has had a consumer.
     pub(crate) consumed: AtomicBool,
+    /// The policies that apply; a lock of its own, under which nothing else is locked.
+    applied: Mutex<Applied>,
     state: Mutex<State>,
 }
 
@@ -147,6 +151,7 @@ impl Queue {
             arguments: options.arguments,
             logged: store.is_logged(),
             consumed: AtomicBool::new(false),
+            applied: Mutex::default(),
             state: Mutex::new(State {
                 ready,
                 leases: Leases::default(),
