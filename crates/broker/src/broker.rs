@@ -43,6 +43,9 @@ pub struct Settings {
     pub cluster_name: String,
     /// What confirms wait for, where a queue does not say.
     pub durability: Durability,
+    /// Whether a new node gets the first user and vhost at all: not where definitions say who may
+    /// come.
+    pub set_up: bool,
 }
 
 impl Default for Settings {
@@ -56,6 +59,7 @@ impl Default for Settings {
             loopback_users: vec!["guest".into()],
             cluster_name: "rabbit@localhost".into(),
             durability: Durability::default(),
+            set_up: true,
         }
     }
 }
@@ -113,7 +117,9 @@ impl Broker {
             vhosts: RwLock::default(),
         };
         if recovered.definitions.is_empty() {
-            broker.set_up(&settings)?;
+            if settings.set_up {
+                broker.set_up(&settings)?;
+            }
         } else {
             let definitions = Definitions::read(&recovered.definitions)?;
             broker.restore(definitions, &mut recovered);

@@ -3,6 +3,8 @@
 use amqp::{FieldTable, FieldValue};
 use serde_json::{Map, Number, Value};
 
+use crate::arguments::type_name;
+
 /// Less than a field table may nest, so that what came as JSON can always be read back.
 const MAX_DEPTH: usize = 32;
 /// Bytes of a name in a field table.
@@ -60,6 +62,15 @@ pub fn table_to(table: &FieldTable) -> Value {
         .iter()
         .map(|(name, value)| (name.to_owned(), value_to(value)));
     Value::Object(entries.collect())
+}
+
+/// Name, type and value of each entry, as `rabbitmqctl` shows arguments.
+pub fn entries_to(table: &FieldTable) -> Value {
+    let entries = table.iter().map(|(name, value)| {
+        let entry = [name.into(), type_name(value).into(), value_to(value)];
+        Value::Array(entry.to_vec())
+    });
+    Value::Array(entries.collect())
 }
 
 /// A value as RabbitMQ's definitions show it; bytes that are not UTF-8 get replacement characters.

@@ -190,6 +190,11 @@ impl VHost {
         self.read().queues.get(name).cloned()
     }
 
+    /// How many queues there are.
+    pub fn queue_count(&self) -> usize {
+        self.read().queues.len()
+    }
+
     /// Deletes a queue that the caller holds: unconditionally, if it is still there.
     pub fn delete_queue(&self, queue: &Arc<Queue>) {
         self.change(|topology| topology.remove_queue(queue));

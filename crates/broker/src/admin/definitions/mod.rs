@@ -15,7 +15,7 @@ use super::{Admin, AdminError};
 use plan::Plan;
 
 /// The release whose definitions these are.
-const RABBITMQ_VERSION: &str = "3.13.7";
+pub const RABBITMQ_VERSION: &str = "3.13.7";
 
 /// How an import went.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
