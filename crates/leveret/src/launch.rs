@@ -194,7 +194,9 @@ fn announce(
     for listener in listeners {
         writeln!(out, "  listening      {}", described(listener.address()))?;
     }
-    if config.loopback_users.contains(&config.default_user) {
+    if let [first, ..] = &config.definitions[..] {
+        writeln!(out, "  definitions    {}", first.display())?;
+    } else if config.loopback_users.contains(&config.default_user) {
         writeln!(
             out,
             "  user           {}, from this machine only",
