@@ -37,7 +37,8 @@ impl Parameters {
         state.global = global.collect();
     }
 
-    /// Sets several at once: those of vhosts, and global ones. `log` is called under the lock.
+    /// Sets several at once: those of vhosts, and global ones. `log` is called under the lock, with
+    /// what that changes.
     pub fn set(
         &self,
         of_vhosts: Vec<([Arc<str>; 3], Value)>,
@@ -47,12 +48,18 @@ impl Parameters {
         let mut change = DefinitionChange::default();
         let mut state = self.state.write();
         for (key, value) in of_vhosts {
+            if state.of_vhosts.get(&key) == Some(&value) {
+                continue;
+            }
             let [vhost, component, name] = &key;
             let logged = definitions::parameter_key(vhost, component, name);
             change.define(&logged, &definitions::parameter_value(&value.to_string()));
             state.of_vhosts.insert(key, value);
         }
         for (name, value) in global {
+            if state.global.get(&name) == Some(&value) {
+                continue;
+            }
             let logged = definitions::global_parameter_key(&name);
             change.define(&logged, &definitions::parameter_value(&value.to_string()));
             state.global.insert(name, value);

@@ -32,7 +32,7 @@ impl Broker {
         // Before whatever they apply to.
         for (vhost, authority, policy) in found.policies {
             if let Some(vhost) = self.vhost(&vhost) {
-                vhost.restore(|topology| topology.set_policy(authority, policy));
+                vhost.restore(|topology| topology.set_policies([(authority, policy)]));
             }
         }
         for (vhost, name, options) in found.exchanges {

@@ -87,13 +87,23 @@ impl Topology {
         }
     }
 
-    /// Adds a policy, in place of one of the same name, to all that it is for.
-    pub fn set_policy(&mut self, authority: Authority, policy: Policy) {
-        let key = definitions::policy_key(authority, &self.vhost, &policy.name);
-        self.logged
-            .define(&key, &definitions::policy_value(&policy));
-        self.policies.set(authority, Arc::new(policy));
-        self.apply_policies();
+    /// Adds policies, each in place of one of the same name, to all that they are for. Those that
+    /// are there already cost nothing, so that definitions may be imported at every start.
+    pub fn set_policies(&mut self, policies: impl IntoIterator<Item = (Authority, Policy)>) {
+        let mut changed = false;
+        for (authority, policy) in policies {
+            if self.policies.has(authority, &policy) {
+                continue;
+            }
+            let key = definitions::policy_key(authority, &self.vhost, &policy.name);
+            let value = definitions::policy_value(&policy);
+            self.logged.define(&key, &value);
+            self.policies.set(authority, Arc::new(policy));
+            changed = true;
+        }
+        if changed {
+            self.apply_policies();
+        }
     }
 
     /// Removes a policy; false if there is none of that name.

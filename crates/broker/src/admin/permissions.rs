@@ -70,6 +70,10 @@ impl Admin<'_> {
             let mut change = DefinitionChange::default();
             match granted {
                 Some(granted) => {
+                    let current = changed.permissions.get(vhost);
+                    if current.is_some_and(|current| current.patterns() == granted.patterns()) {
+                        return Ok(());
+                    }
                     change.define(&key, &definitions::permission_value(&granted));
                     let granted = Arc::new(granted);
                     changed.permissions.insert(place.name.clone(), granted);

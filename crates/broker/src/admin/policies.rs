@@ -49,7 +49,7 @@ impl Admin<'_> {
     pub fn set_policy(&self, vhost: &str, request: &PolicyRequest<'_>) -> Result<(), AdminError> {
         let vhost = self.vhost(vhost)?;
         let policy = request.check()?;
-        vhost.change(|topology| topology.set_policy(request.authority, policy));
+        vhost.change(|topology| topology.set_policies([(request.authority, policy)]));
         Ok(())
     }
 

@@ -67,7 +67,11 @@ impl Admin<'_> {
         check_name("user", name)?;
         check_tags(&tags)?;
         self.broker.users.change(|users| {
-            let permissions = users.get(name).map(|user| user.permissions.clone());
+            let found = users.get(name);
+            if found.is_some_and(|user| user.password == password && user.tags == tags) {
+                return;
+            }
+            let permissions = found.map(|user| user.permissions.clone());
             let user = User {
                 name: name.into(),
                 password,

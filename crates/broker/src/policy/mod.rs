@@ -30,7 +30,7 @@ pub enum Authority {
 }
 
 /// A policy.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Policy {
     /// Unique among the vhost's policies of one authority.
     pub name: Arc<str>,

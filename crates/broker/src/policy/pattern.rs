@@ -8,6 +8,12 @@ const MAX_LEN: usize = 4096;
 #[derive(Debug, Clone)]
 pub struct Pattern(fancy_regex::Regex);
 
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
 impl Pattern {
     /// Reads a pattern.
     ///

@@ -32,6 +32,12 @@ impl Policies {
         self.of_mut(authority).insert(policy.name.clone(), policy);
     }
 
+    /// True if that policy is there as it is.
+    pub fn has(&self, authority: Authority, policy: &Policy) -> bool {
+        let current = self.of(authority).get(&policy.name);
+        current.is_some_and(|current| **current == *policy)
+    }
+
     /// Removes a policy; false if there is none of that name.
     pub fn clear(&mut self, authority: Authority, name: &str) -> bool {
         self.of_mut(authority).remove(name).is_some()

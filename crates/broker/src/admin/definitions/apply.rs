@@ -56,6 +56,9 @@ fn set_topic_permissions(admin: &Admin<'_>, all: Vec<([Arc<str>; 3], [String; 2]
     admin.broker.users.change_topic(|topic| {
         let mut change = DefinitionChange::default();
         for (key, patterns) in all {
+            if topic.get(&key) == Some(&patterns) {
+                continue;
+            }
             let ([user, vhost, exchange], [write, read]) = (&key, &patterns);
             change.define(
                 &definitions::topic_permission_key(user, vhost, exchange),
@@ -69,9 +72,8 @@ fn set_topic_permissions(admin: &Admin<'_>, all: Vec<([Arc<str>; 3], [String; 2]
 
 impl TopologyPlan {
     fn apply(self, vhost: &VHost, warnings: &mut Vec<String>) {
-        in_parts(vhost, self.policies, |topology, (authority, policy)| {
-            topology.set_policy(authority, policy);
-        });
+        // All at once: each time what applies to all queues is worked out anew.
+        vhost.change(|topology| topology.set_policies(self.policies));
         in_parts(vhost, self.exchanges, |topology, (name, options)| {
             if !topology.exchanges.contains_key(&name) {
                 topology.insert_exchange(Exchange::new(name, options));

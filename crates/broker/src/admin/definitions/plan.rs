@@ -39,6 +39,8 @@ pub(super) struct Plan {
     pub topologies: BTreeMap<Arc<str>, TopologyPlan>,
     pub entries: usize,
     pub warnings: Vec<String>,
+    /// All users that there will be.
+    known_users: BTreeSet<Arc<str>>,
 }
 
 /// What comes into one vhost.
@@ -75,11 +77,9 @@ impl Plan {
         plan.each(all, "vhosts", |plan, entry| plan.vhost(entry))?;
         plan.learn(admin);
         plan.each(all, "users", |plan, entry| plan.user(entry))?;
-        plan.each(all, "permissions", |plan, entry| {
-            plan.permission(admin, entry)
-        })?;
+        plan.each(all, "permissions", |plan, entry| plan.permission(entry))?;
         plan.each(all, "topic_permissions", |plan, entry| {
-            plan.topic_permission(admin, entry)
+            plan.topic_permission(entry)
         })?;
         plan.each(all, "global_parameters", |plan, entry| {
             plan.global_parameter(entry)
@@ -108,6 +108,8 @@ impl Plan {
 
     /// What is there already, in the vhosts that there will be.
     fn learn(&mut self, admin: &Admin<'_>) {
+        let users = admin.broker.users.list();
+        self.known_users = users.iter().map(|user| user.name.clone()).collect();
         for (name, _) in &self.vhosts {
             self.topologies.entry(name.as_str().into()).or_default();
         }
@@ -168,6 +170,7 @@ impl Plan {
             .and_then(|()| check_tags(&tags))
             .map_err(|error| entry.error(error))?;
         self.warn_of_limits(entry);
+        self.known_users.insert(name.into());
         self.users.push((name.to_owned(), password, tags));
         Ok(())
     }
@@ -178,8 +181,8 @@ impl Plan {
         }
     }
 
-    fn permission(&mut self, admin: &Admin<'_>, entry: &Entry<'_>) -> Result<(), String> {
-        let (user, vhost) = self.user_in_vhost(admin, entry)?;
+    fn permission(&mut self, entry: &Entry<'_>) -> Result<(), String> {
+        let (user, vhost) = self.user_in_vhost(entry)?;
         let patterns = [
             entry.text("configure")?,
             entry.text("write")?,
@@ -193,8 +196,8 @@ impl Plan {
         Ok(())
     }
 
-    fn topic_permission(&mut self, admin: &Admin<'_>, entry: &Entry<'_>) -> Result<(), String> {
-        let (user, vhost) = self.user_in_vhost(admin, entry)?;
+    fn topic_permission(&mut self, entry: &Entry<'_>) -> Result<(), String> {
+        let (user, vhost) = self.user_in_vhost(entry)?;
         let key = [user, vhost, entry.name("exchange")?].map(Arc::from);
         let patterns = [entry.text("write")?, entry.text("read")?].map(str::to_owned);
         if self.topic_permissions.is_empty() {
@@ -205,14 +208,9 @@ impl Plan {
         Ok(())
     }
 
-    fn user_in_vhost<'e>(
-        &self,
-        admin: &Admin<'_>,
-        entry: &Entry<'e>,
-    ) -> Result<(&'e str, &'e str), String> {
+    fn user_in_vhost<'e>(&self, entry: &Entry<'e>) -> Result<(&'e str, &'e str), String> {
         let (user, vhost) = (entry.name("user")?, entry.name("vhost")?);
-        let comes = self.users.iter().any(|(name, _, _)| name == user);
-        if !comes && admin.broker.users.get(user).is_none() {
+        if !self.known_users.contains(user) {
             return Err(entry.error(AdminError::NoSuchUser(user.to_owned())));
         }
         self.check_vhost_of(entry, vhost)?;
