@@ -1,5 +1,5 @@
-//! The broker's core: vhosts, exchanges, bindings, queues, consumers, transactions, users and
-//! permissions. No sockets and no HTTP: protocol servers call in through a [`Session`], and hear
+//! The broker's core: vhosts, exchanges, bindings, queues, consumers, transactions, policies, users
+//! and permissions. No sockets and no HTTP: protocol servers call in through a [`Session`], and hear
 //! back through an [`Outbox`].
 //!
 //! Lock order: topology → queue (several: in order of id) → {the log's buffer, outbox}. No lock is

@@ -20,8 +20,6 @@ pub(super) struct Arguments {
     pub formatter: Option<String>,
     /// How long to wait for the server.
     pub timeout: Option<Duration>,
-    /// The node's name, which is only shown: the data directory says which server is meant.
-    pub node: Option<String>,
     pub data_dir: Option<PathBuf>,
     pub config: Option<PathBuf>,
     pub socket: Option<PathBuf>,
@@ -136,11 +134,11 @@ impl Arguments {
 
     fn set(&mut self, long: &'static str, value: String) -> Result<(), String> {
         match long {
-            "--node" => self.node = Some(value),
             "--vhost" => self.vhost = value,
             "--quiet" => self.quiet = true,
             "--silent" => self.silent = true,
-            "--longnames" => {}
+            // The data directory says which server is meant.
+            "--node" | "--longnames" => {}
             "--no-table-headers" => self.no_table_headers = true,
             "--formatter" => self.formatter = Some(value),
             "--data-dir" => self.data_dir = Some(value.into()),

@@ -130,7 +130,7 @@ impl Call {
 
     /// Says what is about to be done, does it, and says nothing more.
     pub fn tell(&self, banner: &str, request: &Request) -> Result<(), Failed> {
-        self.output.banner(banner)?;
+        self.output.say(banner)?;
         self.ask(request).map(drop)
     }
 
@@ -141,7 +141,7 @@ impl Call {
         request: &Request,
         columns: &[&str],
     ) -> Result<(), Failed> {
-        self.output.banner(banner)?;
+        self.output.say(banner)?;
         let rows = self.ask(request)?;
         let rows = rows.as_array().map_or(&[][..], Vec::as_slice);
         self.output.rows(columns, rows)

@@ -53,7 +53,7 @@ fn export(call: &Call) -> Result<(), Failed> {
         return Err(Failed::new(status::DATA, refused.text));
     }
     let banner = format!("Exporting definitions in JSON to a file at \"{target}\" ...");
-    call.output.banner(&banner)?;
+    call.output.say(&banner)?;
     let exported = call.ask(&Request::ExportDefinitions)?;
     write(path, &exported).map_err(|error| {
         Failed::new(
@@ -86,7 +86,7 @@ fn import(call: &Call) -> Result<(), Failed> {
     let text = match source {
         "-" => {
             call.output
-                .banner("Importing definitions in JSON from standard input ...")?;
+                .say("Importing definitions in JSON from standard input ...")?;
             read(io::stdin().lock())
         }
         path if fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) => {
@@ -95,7 +95,7 @@ fn import(call: &Call) -> Result<(), Failed> {
         }
         path => {
             let banner = format!("Importing definitions in JSON from a file at \"{path}\" ...");
-            call.output.banner(&banner)?;
+            call.output.say(&banner)?;
             File::open(path).and_then(read)
         }
     };
@@ -116,7 +116,7 @@ fn import(call: &Call) -> Result<(), Failed> {
     }
     let entries = imported.get("entries").and_then(Value::as_u64).unwrap_or(0);
     let closing = format!("Successfully imported {entries} definitions.");
-    call.output.closing(&closing)
+    call.output.say(&closing)
 }
 
 fn read(source: impl Read) -> io::Result<Vec<u8>> {

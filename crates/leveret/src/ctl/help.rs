@@ -17,7 +17,7 @@ Options of every command:
    --silent, -s                  print neither banners nor the names of columns
    --no-table-headers            print no names of columns
    --timeout SECONDS, -t SECONDS how long to wait for the server
-   --node NODE, -n NODE          accepted, and shown; the data directory says which server is meant";
+   --node NODE, -n NODE          accepted: the data directory says which server is meant";
 
 /// The command line of a command.
 pub(super) fn usage(command: &Command) -> String {

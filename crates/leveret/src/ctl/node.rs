@@ -53,9 +53,9 @@ fn ping(call: &Call) -> Result<(), Failed> {
     let mut client = Client::connect(&call.arguments)?;
     let status = client.ask(&Request::Status)?;
     let node = node_of(&status);
-    call.output.banner(&format!("Will ping {node}."))?;
+    call.output.say(&format!("Will ping {node}."))?;
     client.ask(&Request::Ping)?;
-    call.output.closing("Ping succeeded")
+    call.output.say("Ping succeeded")
 }
 
 fn stop(call: &Call) -> Result<(), Failed> {
@@ -63,7 +63,7 @@ fn stop(call: &Call) -> Result<(), Failed> {
     let status = client.ask(&Request::Status)?;
     let node = node_of(&status);
     call.output
-        .banner(&format!("Stopping and halting node {node} ..."))?;
+        .say(&format!("Stopping and halting node {node} ..."))?;
     client.ask(&Request::Stop)?;
     client.wait_for_end()
 }
@@ -74,7 +74,7 @@ fn status(call: &Call) -> Result<(), Failed> {
         return print(&format!("{status}\n"));
     }
     let node = node_of(&status);
-    call.output.banner(&format!("Status of node {node} ..."))?;
+    call.output.say(&format!("Status of node {node} ..."))?;
     print(&described(&status))
 }
 

@@ -54,17 +54,12 @@ impl Output {
         self.formatter == Formatter::Json
     }
 
-    /// Says what is being done, unless nobody wants to know.
-    pub fn banner(&self, text: &str) -> Result<(), Failed> {
+    /// Says what is being done or was done, unless nobody wants to know.
+    pub fn say(&self, text: &str) -> Result<(), Failed> {
         match self.banners {
             true => print(&format!("{text}\n")),
             false => Ok(()),
         }
-    }
-
-    /// The same, for what is said in the end.
-    pub fn closing(&self, text: &str) -> Result<(), Failed> {
-        self.banner(text)
     }
 
     /// Prints rows, of which only these columns.

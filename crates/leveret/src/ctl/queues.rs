@@ -91,7 +91,7 @@ fn list(call: &Call) -> Result<(), Failed> {
     let banner = format!("Timeout: {seconds:.1} seconds ...\nListing queues for vhost {vhost} ...");
     if call.arguments.has("--offline") {
         // All queues of this node are online as long as it answers.
-        call.output.banner(&banner)?;
+        call.output.say(&banner)?;
         return call.output.rows(&[], &[]);
     }
     call.list(
@@ -113,7 +113,7 @@ fn delete(call: &Call) -> Result<(), Failed> {
         (true, true) => " if queue is empty and if queue is unused",
     };
     let banner = format!("Deleting queue '{name}' on vhost '{vhost}'{conditions} ...");
-    call.output.banner(&banner)?;
+    call.output.say(&banner)?;
     let deleted = call.ask(&Request::DeleteQueue {
         vhost,
         name,
@@ -122,7 +122,7 @@ fn delete(call: &Call) -> Result<(), Failed> {
     })?;
     let messages = deleted.get("messages").and_then(Value::as_u64).unwrap_or(0);
     let closing = format!("Queue was successfully deleted with {messages} ready messages");
-    call.output.closing(&closing)
+    call.output.say(&closing)
 }
 
 fn purge(call: &Call) -> Result<(), Failed> {

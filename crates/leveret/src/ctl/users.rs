@@ -73,10 +73,10 @@ pub(super) const COMMANDS: &[Command] = &[
 
 fn add(call: &Call) -> Result<(), Failed> {
     let name = call.positional(0);
-    call.output.banner(&format!("Adding user \"{name}\" ..."))?;
+    call.output.say(&format!("Adding user \"{name}\" ..."))?;
     let password = password(call)?;
     call.ask(&Request::AddUser { name, password })?;
-    call.output.closing(
+    call.output.say(
         "Done. Don't forget to grant the user permissions to some virtual hosts! See 'leveret ctl \
          help set_permissions' to learn more.",
     )
@@ -85,7 +85,7 @@ fn add(call: &Call) -> Result<(), Failed> {
 fn change_password(call: &Call) -> Result<(), Failed> {
     let name = call.positional(0);
     let banner = format!("Changing password for user \"{name}\" ...");
-    call.output.banner(&banner)?;
+    call.output.say(&banner)?;
     let password = password(call)?;
     call.ask(&Request::ChangePassword { name, password })
         .map(drop)
@@ -94,10 +94,10 @@ fn change_password(call: &Call) -> Result<(), Failed> {
 fn authenticate(call: &Call) -> Result<(), Failed> {
     let name = call.positional(0);
     call.output
-        .banner(&format!("Authenticating user \"{name}\" ..."))?;
+        .say(&format!("Authenticating user \"{name}\" ..."))?;
     let password = password(call)?;
     call.ask(&Request::AuthenticateUser { name, password })?;
-    call.output.closing("Success")
+    call.output.say("Success")
 }
 
 fn set_tags(call: &Call) -> Result<(), Failed> {
@@ -116,7 +116,7 @@ fn password(call: &Call) -> Result<String, Failed> {
     if let Some(password) = call.arguments.positional.get(1) {
         return Ok(password.clone());
     }
-    call.output.banner("Password: ")?;
+    call.output.say("Password: ")?;
     let typed = without_echo(|| {
         let mut line = String::new();
         let stdin = io::stdin().lock();
