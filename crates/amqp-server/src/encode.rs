@@ -3,8 +3,10 @@
 //! A message keeps its wire form, so this copies slices. What is the same for all deliveries of a
 //! consumer is encoded once, when it starts to consume.
 
+use std::borrow::Cow;
+
 use amqp::frame::{self, END, Header, Kind, OVERHEAD};
-use amqp::{ContentHeader, ReplyCode, ShortStr, Writer};
+use amqp::{ContentHeader, Properties, ReplyCode, ShortStr, Writer};
 use store::Message;
 
 use crate::connection::{Output, SHARED_BODY};
@@ -57,6 +59,34 @@ pub(crate) fn deliver(
     content(output, [prefix[1], prefix[2]], message, frame_max);
 }
 
+/// A message as its consumer sees it: without those recipients that only the broker is to know, and
+/// with `x-delivery-count` if it has come back that often (RabbitMQ's quorum queues).
+#[inline]
+pub(crate) fn for_consumer(message: &Message, deliveries: u32) -> Cow<'_, Message> {
+    match deliveries == 0 && !message.has_bcc() {
+        true => Cow::Borrowed(message),
+        false => rewritten(message, deliveries),
+    }
+}
+
+#[cold]
+fn rewritten(message: &Message, deliveries: u32) -> Cow<'_, Message> {
+    let properties = Properties::from_wire(message.properties());
+    let headers = properties.headers().unwrap_or_default().to_owned();
+    let headers = headers.map(|mut headers| {
+        headers.remove("BCC");
+        if deliveries > 0 {
+            headers.insert("x-delivery-count", i64::from(deliveries));
+        }
+        headers
+    });
+    match headers.and_then(|headers| properties.with_headers(&headers)) {
+        Ok(properties) => Cow::Owned(message.with_properties(&properties)),
+        // They were checked when it was published.
+        Err(_) => Cow::Borrowed(message),
+    }
+}
+
 /// Appends basic.get-ok and the message.
 pub(crate) fn get_ok(
     output: &mut Output,
@@ -84,6 +114,7 @@ pub(crate) fn get_ok(
 
 /// Appends basic.return for an unroutable message.
 pub(crate) fn no_route(output: &mut Output, channel: u16, message: &Message, frame_max: u32) {
+    let message = &*for_consumer(message, 0);
     let code = ReplyCode::NoRoute;
     let text = ShortStr::truncated(code.name());
     let routing = message.routing();
@@ -149,7 +180,7 @@ mod tests {
     use std::task::{Context, Waker};
 
     use amqp::method::basic;
-    use amqp::{Method, Properties, Version};
+    use amqp::{Method, Version};
     use store::MessageHead;
 
     use super::*;
@@ -161,6 +192,8 @@ mod tests {
             properties: &[0x10, 0, 2],
             persistent: true,
             priority: 0,
+            times: None,
+            has_bcc: false,
         };
         Message::new(&head, body)
     }

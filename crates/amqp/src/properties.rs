@@ -219,6 +219,23 @@ impl<'a> Properties<'a> {
         self.with(property, |writer| writer.short_str(text))
     }
 
+    /// A copy in which a property is absent.
+    pub fn without(self, removed: Property) -> Result<Vec<u8>, DecodeError> {
+        let mut flags = 0;
+        let mut values = Vec::with_capacity(self.0.len());
+        self.walk(|property, reader| {
+            let mut before = reader.clone();
+            skip(property, reader)?;
+            if property != removed {
+                let length = before.remaining() - reader.remaining();
+                values.extend_from_slice(before.take(length)?);
+                flags |= property.flag();
+            }
+            Ok(())
+        })?;
+        Ok(PropertiesBuilder { flags, values }.finish())
+    }
+
     fn with(
         self,
         replaced: Property,
@@ -369,6 +386,19 @@ mod tests {
             Properties::from_wire(&changed).text(Property::ReplyTo),
             Some(&b"there"[..])
         );
+    }
+
+    #[test]
+    fn removing_a_property_leaves_the_others() {
+        let sample = sample();
+        let properties = Properties::from_wire(&sample);
+        let changed = properties.without(Property::ReplyTo).expect("well-formed");
+        let changed = Properties::from_wire(&changed);
+        assert_eq!(changed.text(Property::ReplyTo), None);
+        assert_eq!(changed.headers(), properties.headers());
+        assert_eq!(changed.text(Property::AppId), Some(&b"app"[..]));
+        let same = properties.without(Property::Type).expect("well-formed");
+        assert_eq!(same, sample);
     }
 
     #[test]

@@ -118,6 +118,12 @@ impl FieldTable {
             .map(|(_, value)| value)
     }
 
+    /// Takes an entry out.
+    pub fn remove(&mut self, name: &str) -> Option<FieldValue> {
+        let at = self.0.iter().position(|(key, _)| &**key == name)?;
+        Some(self.0.remove(at).1)
+    }
+
     /// Entries in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldValue)> {
         self.0.iter().map(|(key, value)| (&**key, value))

@@ -15,6 +15,7 @@ use store::{DefinitionChange, Durability, Lsn, Recovered, Store};
 
 use crate::access::{Login, PasswordHash, Permissions, User, Users};
 use crate::alarm::Alarms;
+use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::definitions::{self, BadDefinition, Definitions};
 use crate::error::Error;
@@ -22,6 +23,7 @@ use crate::metadata::VHostMetadata;
 use crate::name::ConnectionId;
 use crate::parameters::Parameters;
 use crate::session::Session;
+use crate::timer::Timer;
 use crate::vhost::VHost;
 
 /// What a new node starts with.
@@ -77,6 +79,8 @@ pub struct Broker {
     pub cluster_name: String,
     /// What is kept.
     pub store: Arc<Store>,
+    /// What happens at a time. Somebody has to run it.
+    pub timer: Arc<Timer>,
     durability: Durability,
     pub(crate) parameters: Parameters,
     /// Where in the log the last change of what belongs to no vhost's topology is.
@@ -103,7 +107,20 @@ impl Broker {
     pub fn new(
         settings: Settings,
         store: Arc<Store>,
+        recovered: Recovered,
+    ) -> Result<Arc<Broker>, StartError> {
+        Broker::with_clock(settings, store, recovered, Clock::system())
+    }
+
+    /// As [`Broker::new`], with a clock of the caller's.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_clock(
+        settings: Settings,
+        store: Arc<Store>,
         mut recovered: Recovered,
+        clock: Clock,
     ) -> Result<Arc<Broker>, StartError> {
         let broker = Broker {
             users: Users::default(),
@@ -114,6 +131,7 @@ impl Broker {
             store,
             parameters: Parameters::default(),
             logged: AtomicU64::new(0),
+            timer: Timer::new(clock),
             vhosts: RwLock::default(),
         };
         if recovered.definitions.is_empty() {
@@ -156,8 +174,13 @@ impl Broker {
     }
 
     pub(crate) fn make_vhost(&self, name: Arc<str>, metadata: VHostMetadata) -> Arc<VHost> {
-        let vhost = VHost::new(name, metadata, self.store.clone(), self.durability);
-        Arc::new(vhost)
+        VHost::new(
+            name,
+            metadata,
+            self.store.clone(),
+            self.durability,
+            self.timer.clone(),
+        )
     }
 
     /// Logs a change of what belongs to no topology.

@@ -181,12 +181,15 @@ pub(crate) fn permission_value(permissions: &Permissions) -> Vec<u8> {
 }
 
 pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
-    FieldTable::new()
+    let mut value = FieldTable::new()
         .with("type", &*exchange.kind.to_string())
         .with("auto_delete", exchange.auto_delete)
         .with("internal", exchange.internal)
-        .with("arguments", FieldValue::Bytes(exchange.arguments.encode()))
-        .encode()
+        .with("arguments", FieldValue::Bytes(exchange.arguments.encode()));
+    if let Some(queue) = &exchange.delayed {
+        value.insert("delayed", queue.id as i64);
+    }
+    value.encode()
 }
 
 /// `consumed`: it has had a consumer, so that an auto-delete queue goes when there is none.
@@ -199,6 +202,15 @@ pub(crate) fn queue_value(queue: &Queue, consumed: bool) -> Vec<u8> {
         .encode()
 }
 
+/// An exchange that is to be there again.
+pub(crate) struct ExchangeDefinition {
+    pub vhost: Arc<str>,
+    pub name: Arc<str>,
+    /// Where messages wait that are delayed.
+    pub delayed: Option<StreamId>,
+    pub options: ExchangeOptions,
+}
+
 /// A queue that is to be there again.
 pub(crate) struct QueueDefinition {
     pub vhost: Arc<str>,
@@ -206,6 +218,14 @@ pub(crate) struct QueueDefinition {
     pub stream: StreamId,
     pub consumed: bool,
     pub options: QueueOptions,
+}
+
+impl QueueDefinition {
+    /// Its streams: one for each lane.
+    pub fn streams(&self) -> impl Iterator<Item = StreamId> + use<> {
+        let first = self.stream.0;
+        (first..first + self.options.lanes()).map(StreamId)
+    }
 }
 
 /// A binding that is to be there again.
@@ -235,7 +255,7 @@ impl BindingDefinition {
 pub(crate) struct Definitions {
     pub vhosts: Vec<(Arc<str>, VHostMetadata)>,
     pub users: Vec<User>,
-    pub exchanges: Vec<(Arc<str>, Arc<str>, ExchangeOptions)>,
+    pub exchanges: Vec<ExchangeDefinition>,
     pub queues: Vec<QueueDefinition>,
     pub bindings: Vec<BindingDefinition>,
     /// With their vhosts.
@@ -306,7 +326,13 @@ impl Definitions {
                     internal: value.flag("internal"),
                     arguments: value.arguments()?,
                 };
-                self.exchanges.push((vhost.clone(), name.clone(), options));
+                let delayed = value.0.get("delayed").and_then(FieldValue::as_i64);
+                self.exchanges.push(ExchangeDefinition {
+                    vhost: vhost.clone(),
+                    name: name.clone(),
+                    delayed: delayed.map(|stream| StreamId(stream as u64)),
+                    options,
+                });
             }
             (QUEUE, [vhost, name]) => self.queues.push(QueueDefinition {
                 vhost: vhost.clone(),
@@ -441,7 +467,7 @@ pub struct DefinitionSummary {
     pub exchanges: usize,
     /// How many bindings.
     pub bindings: usize,
-    /// Vhost and name of each queue, by its stream.
+    /// Vhost and name of each queue, by each of its streams.
     pub queues: BTreeMap<StreamId, (Arc<str>, Arc<str>)>,
 }
 
@@ -453,13 +479,22 @@ impl DefinitionSummary {
     pub fn read(map: &DefinitionMap) -> Result<Self, BadDefinition> {
         let definitions = Definitions::read(map)?;
         let queues = definitions.queues.into_iter();
+        let delayed = definitions.exchanges.iter().filter_map(|exchange| {
+            let name: Arc<str> = format!("delayed messages of {}", exchange.name).into();
+            Some((exchange.delayed?, (exchange.vhost.clone(), name)))
+        });
+        let delayed: Vec<_> = delayed.collect();
         Ok(DefinitionSummary {
             vhosts: definitions.vhosts.len(),
             users: definitions.users.len(),
             exchanges: definitions.exchanges.len(),
             bindings: definitions.bindings.len(),
             queues: queues
-                .map(|queue| (queue.stream, (queue.vhost, queue.name)))
+                .flat_map(|queue| {
+                    let name = (queue.vhost.clone(), queue.name.clone());
+                    queue.streams().map(move |stream| (stream, name.clone()))
+                })
+                .chain(delayed)
                 .collect(),
         })
     }

@@ -44,6 +44,8 @@ pub struct Delivery {
     pub consumer: ConsumerHandle,
     /// It was out for delivery before.
     pub redelivered: bool,
+    /// How often it has come back, if the queue counts that.
+    pub deliveries: u32,
 }
 
 /// Something to send.
@@ -53,6 +55,8 @@ pub enum Outgoing {
     Delivery(Delivery),
     /// The consumer's queue has gone.
     Cancelled(ConsumerHandle),
+    /// The consumer has kept a message for longer than that, in milliseconds.
+    TimedOut(ConsumerHandle, u64),
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +112,7 @@ impl Outbox {
         for item in items {
             match item {
                 Outgoing::Delivery(delivery) if of(delivery.consumer) => withdrawn.push(delivery),
-                Outgoing::Cancelled(handle) if of(handle) => {}
+                Outgoing::Cancelled(handle) | Outgoing::TimedOut(handle, _) if of(handle) => {}
                 other => state.items.push(other),
             }
         }
@@ -121,8 +125,16 @@ impl Outbox {
     }
 
     pub(crate) fn push_cancelled(&self, handle: ConsumerHandle) -> Option<Waker> {
+        self.push_notice(Outgoing::Cancelled(handle))
+    }
+
+    pub(crate) fn push_timed_out(&self, handle: ConsumerHandle, after: u64) -> Option<Waker> {
+        self.push_notice(Outgoing::TimedOut(handle, after))
+    }
+
+    fn push_notice(&self, notice: Outgoing) -> Option<Waker> {
         let mut guard = self.lock();
-        guard.state.items.push(Outgoing::Cancelled(handle));
+        guard.state.items.push(notice);
         guard.release()
     }
 

@@ -17,7 +17,7 @@ use crate::arguments::type_name;
 use crate::error::{Error, Resource};
 use crate::exchange::Head;
 use crate::positions::LogPositions;
-use crate::queue::MAX_PER_HOLD;
+use crate::queue::{MAX_PER_HOLD, Refused};
 use crate::routing::{Route, route};
 use crate::session::Session;
 
@@ -41,14 +41,20 @@ pub struct Publish<'a> {
     pub all_properties: Properties<'a>,
 }
 
-/// Where a message goes, and whether its headers must lose their BCC.
+/// Where a message goes, and what of it the broker has understood.
 #[derive(Debug)]
 pub struct PublishOutcome {
     /// The queues; none = unroutable.
     pub route: Arc<Route>,
     /// The headers hold BCC, which consumers must not see.
     pub has_bcc: bool,
+    /// For how long the message is wanted, in milliseconds.
+    pub expiration: Option<u64>,
 }
+
+/// A queue had no room for a message, and refused it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rejected;
 
 /// A connection's publisher.
 #[derive(Debug, Default)]
@@ -83,22 +89,24 @@ impl Publisher {
             self.generation = generation;
         }
         let properties = publish.properties;
-        let outcome = match (&self.last, properties.headers) {
+        let mut outcome = match (&self.last, properties.headers) {
             (_, Some(headers)) => self.route_by_headers(session, publish, headers)?,
             (Some(last), None) if self.last_key_is(publish) => PublishOutcome {
                 route: last.clone(),
                 has_bcc: false,
+                expiration: None,
             },
             _ => PublishOutcome {
                 route: self.look_up(session, publish, None)?,
                 has_bcc: false,
+                expiration: None,
             },
         };
         if let Some(user_id) = properties.user_id {
             check_user_id(session, user_id.as_bytes())?;
         }
         if let Some(expiration) = properties.expiration {
-            check_expiration(expiration.as_bytes())?;
+            outcome.expiration = Some(parse_expiration(expiration.as_bytes())?);
         }
         Ok(outcome)
     }
@@ -129,7 +137,11 @@ impl Publisher {
         } else {
             self.look_up(session, publish, Some(headers))?
         };
-        Ok(PublishOutcome { route, has_bcc })
+        Ok(PublishOutcome {
+            route,
+            has_bcc,
+            expiration: None,
+        })
     }
 
     fn look_up(
@@ -178,6 +190,20 @@ impl Publisher {
         if self.run.len() >= MAX_PER_HOLD || self.run_bytes >= MAX_RUN_BYTES {
             self.flush();
         }
+    }
+
+    /// Hands a message to queues that may refuse it. Those that do not have it all the same.
+    pub fn offer(&mut self, route: &Route, message: &Message) -> Result<(), Rejected> {
+        // What was published before comes before.
+        self.flush();
+        let mut result = Ok(());
+        for queue in &route.queues {
+            match queue.offer(message.clone()) {
+                Ok(logged) => logged.into_iter().for_each(|at| self.logged.add(at)),
+                Err(Refused) => result = Err(Rejected),
+            }
+        }
+        result
     }
 
     /// Hands the run to its queues.
@@ -271,14 +297,15 @@ fn check_user_id(session: &Session, user_id: &[u8]) -> Result<(), Error> {
     )))
 }
 
-fn check_expiration(expiration: &[u8]) -> Result<(), Error> {
+/// Milliseconds, in RabbitMQ's understanding of text (`rabbit_basic:parse_expiration`).
+fn parse_expiration(expiration: &[u8]) -> Result<u64, Error> {
     let text = String::from_utf8_lossy(expiration);
     let sign = usize::from(text.starts_with(['-', '+']));
     let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(if digits == 0 { 0 } else { sign + digits });
     let problem = match number.parse::<i128>() {
         Ok(_) if !rest.is_empty() => format!("{{leftover_string,{rest:?}}}"),
-        Ok(0..=315_360_000_000) => return Ok(()),
+        Ok(number @ 0..=315_360_000_000) => return Ok(number as u64),
         Ok(number @ ..0) => format!("{{value_negative,{number}}}"),
         Ok(number) => format!("{{value_too_large,{number}}}"),
         Err(_) => "no_integer".to_owned(),

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ahash::{HashMap, HashMapExt};
-use store::{DefinitionChange, Recovered, StreamId};
+use store::{DefinitionChange, Recovered};
 
 use crate::binding::{Binding, Destination, DestinationKey};
 use crate::broker::Broker;
 use crate::definitions::{self, BindingDefinition, Definitions, QueueDefinition};
-use crate::exchange::Exchange;
 use crate::vhost::VHost;
 
 impl Broker {
@@ -35,9 +34,13 @@ impl Broker {
                 vhost.restore(|topology| topology.set_policies([(authority, policy)]));
             }
         }
-        for (vhost, name, options) in found.exchanges {
-            if let Some(vhost) = self.vhost(&vhost) {
-                vhost.restore(|topology| topology.insert_exchange(Exchange::new(name, options)));
+        for exchange in found.exchanges {
+            if let Some(vhost) = self.vhost(&exchange.vhost) {
+                let delayed = exchange
+                    .delayed
+                    .map(|stream| recovered.claim(&self.store, stream, vhost.durability));
+                let exchange = vhost.remake_exchange(exchange.name, exchange.options, delayed);
+                vhost.restore(|topology| topology.insert_exchange(exchange));
             }
         }
         // Those whose last consumer went with the process go as well.
@@ -68,7 +71,9 @@ impl Broker {
             return;
         };
         let durability = queue.options.durability().unwrap_or(vhost.durability);
-        let recovered = recovered.claim(&self.store, queue.stream, durability);
+        let streams = queue.streams();
+        let recovered = streams.map(|stream| recovered.claim(&self.store, stream, durability));
+        let recovered = recovered.collect();
         let remade = vhost.remake_queue(queue.name, queue.options, recovered);
         remade.consumed.store(queue.consumed, Ordering::Relaxed);
         vhost.restore(|topology| topology.insert_queue(remade));
@@ -78,7 +83,7 @@ impl Broker {
         let mut change = DefinitionChange::default();
         for queue in gone {
             change.undefine(&definitions::queue_key(&queue.vhost, &queue.name));
-            change.forget(StreamId(queue.stream.0));
+            queue.streams().for_each(|stream| change.forget(stream));
         }
         self.store.define(change);
     }

@@ -20,6 +20,10 @@ pub struct Route {
     pub reusable: bool,
     /// True where some of the queues keep persistent messages over a restart.
     pub logged: bool,
+    /// True where some of the queues must know when their messages came.
+    pub timed: bool,
+    /// True where some of the queues may refuse messages.
+    pub may_reject: bool,
 }
 
 /// Up to this many, a list is searched faster than a set.
@@ -47,11 +51,13 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
     }
     let mut queues = found.queues;
     queues.sort_unstable_by_key(|queue| queue.id);
-    let logged = queues.iter().any(|queue| queue.logged);
+    let any = |says: fn(&Queue) -> bool| queues.iter().any(|queue| says(queue));
     Route {
+        logged: any(|queue| queue.logged),
+        timed: any(|queue| queue.traits.timed()),
+        may_reject: any(|queue| queue.traits.may_reject()),
         queues,
         reusable,
-        logged,
     }
 }
 
@@ -118,7 +124,7 @@ fn walk<'t>(
         let Some(exchange) = topology.exchanges.get(name) else {
             continue;
         };
-        reusable &= exchange.kind.routes_by_key();
+        reusable &= exchange.routes_by_key();
         let mut matched = false;
         let mut visit = |destination: &'t Destination| {
             matched = true;

@@ -13,10 +13,11 @@ use crate::access::{Operation, Permissions, User};
 use crate::binding::{Binding, BindingKey, Destination};
 use crate::consumers::ConsumerInfo;
 use crate::error::{Error, Resource};
-use crate::exchange::{Exchange, ExchangeOptions};
+use crate::exchange::ExchangeOptions;
 use crate::name::ConnectionId;
 use crate::queue::{
-    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, unsupported,
+    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, consumer_timeout,
+    unsupported,
 };
 use crate::topology::Topology;
 use crate::vhost::VHost;
@@ -130,7 +131,8 @@ impl Session {
             .change(|topology| match topology.exchanges.get(name) {
                 Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
                 None => {
-                    topology.insert_exchange(Exchange::new(name.into(), options));
+                    let exchange = self.vhost.make_exchange(name.into(), options);
+                    topology.insert_exchange(exchange);
                     Ok(())
                 }
             })
@@ -168,7 +170,9 @@ impl Session {
                 .map(Declared::new)
                 .ok_or_else(|| Error::not_found(self.queue_resource(name)));
         }
-        self.queue(name).map(Declared::new)
+        let queue = self.queue(name)?;
+        queue.touch();
+        Ok(Declared::new(queue))
     }
 
     /// queue.declare; an empty name gets one made up.
@@ -189,6 +193,7 @@ impl Session {
         self.permit(Operation::Configure, resource)?;
         if let Some(queue) = self.vhost.queue(name) {
             queue.assert_equivalent(&options)?;
+            queue.touch();
             return Ok(Declared::new(queue));
         }
         options.validate(resource, server_named)?;
@@ -354,6 +359,7 @@ impl Session {
         self.permit(Operation::Read, resource)?;
         let queue = self.queue(name)?;
         options.priority = consumer_priority(arguments, resource)?;
+        options.timeout = consumer_timeout(arguments, resource)?;
         let id = queue.add_consumer(options)?;
         if queue.auto_delete && queue.logged && !queue.consumed.swap(true, Ordering::Relaxed) {
             self.vhost.change(|topology| topology.note_consumed(&queue));

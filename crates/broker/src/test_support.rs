@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use store::{Budget, Durability, Resident, Store};
+use store::{Budget, Durability, Store};
 use testkit::FaultyDisk;
 
-use crate::queue::{Queue, QueueOptions};
+use crate::clock::Clock;
+use crate::queue::{Queue, QueueOptions, Surroundings};
+use crate::timer::Timer;
 
 /// A store without threads.
 pub(crate) fn store() -> Arc<Store> {
@@ -29,11 +31,29 @@ pub(crate) fn store_with_memory(queue: usize) -> Arc<Store> {
 
 /// A queue whose persistent messages would survive, that the store knows.
 pub(crate) fn queue(store: &Store, name: &str) -> Arc<Queue> {
-    let kept = store.new_queue(true, Durability::Fsync);
-    let stream = kept.stream();
-    let options = QueueOptions::default();
-    let queue = Arc::new(Queue::new(name.into(), "/".into(), options, kept));
-    let resident: Weak<dyn Resident> = Arc::<Queue>::downgrade(&queue);
-    store.register(stream, queue.logged, resident);
+    queue_with(
+        store,
+        name,
+        QueueOptions::default(),
+        Timer::new(Clock::manual(0)),
+    )
+}
+
+/// One with arguments, that goes by that timer.
+pub(crate) fn queue_with(
+    store: &Store,
+    name: &str,
+    options: QueueOptions,
+    timer: Arc<Timer>,
+) -> Arc<Queue> {
+    let stores = store.new_queues(options.lanes(), true, Durability::Fsync);
+    let surroundings = Surroundings {
+        vhost: "/".into(),
+        vhost_ref: Weak::new(),
+        timer,
+        delays_for: None,
+    };
+    let queue = Queue::new(name.into(), surroundings, options, stores);
+    queue.register(store);
     queue
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ahash::{HashMap, HashSet};
-use store::{DefinitionChange, StreamId};
+use store::DefinitionChange;
 
 use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
 use crate::definitions;
@@ -27,6 +27,8 @@ pub(crate) struct Topology {
     logged: DefinitionChange,
     /// The vhost has gone: nothing is logged any more.
     pub dissolved: bool,
+    /// Queues that went with their exchanges.
+    gone: Vec<Arc<Queue>>,
     vhost: Arc<str>,
 }
 
@@ -46,6 +48,12 @@ impl Topology {
     /// True if routes may have changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
+    }
+
+    /// Queues that went with their exchanges, since the last call; to be closed where no lock is
+    /// held.
+    pub fn take_gone(&mut self) -> Vec<Arc<Queue>> {
+        std::mem::take(&mut self.gone)
     }
 
     pub fn insert_exchange(&mut self, mut exchange: Exchange) {
@@ -205,7 +213,9 @@ impl Topology {
         if queue.logged {
             self.logged
                 .undefine(&definitions::queue_key(&self.vhost, &queue.name));
-            self.logged.forget(StreamId(queue.id));
+            for stream in queue.streams() {
+                self.logged.forget(stream);
+            }
         }
         self.queues.remove(&queue.name);
         let exhausted = self.remove_destination(&DestinationKey::Queue(queue.name.clone()));
@@ -223,6 +233,14 @@ impl Topology {
             if exchange.durable {
                 self.logged
                     .undefine(&definitions::exchange_key(&self.vhost, &name));
+            }
+            if let Some(queue) = exchange.delayed.take() {
+                if queue.logged {
+                    queue
+                        .streams()
+                        .for_each(|stream| self.logged.forget(stream));
+                }
+                self.gone.push(queue);
             }
             for (key, durable) in exchange.take_bindings() {
                 self.forget(&key, durable);
@@ -285,7 +303,7 @@ mod tests {
                 auto_delete: true,
                 ..ExchangeOptions::durable(ExchangeKind::Fanout)
             };
-            topology.insert_exchange(Exchange::new(name.clone(), options));
+            topology.insert_exchange(Exchange::new(name.clone(), options, None));
             topology.bind(Binding {
                 source: name.clone(),
                 destination,

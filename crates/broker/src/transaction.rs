@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use store::{MAX_TRANSACTION, Message, Record, Store, TransactionRecord};
 
+use crate::burial;
 use crate::error::Error;
-use crate::queue::{LeaseId, Logged, Outcome, Queue, State, Wakes};
+use crate::locked::LockedQueues;
+use crate::queue::{LeaseId, Logged, Outcome, Queue};
 use crate::routing::Route;
-use parking_lot::MutexGuard;
 
 /// What has been done since tx.select or the last commit or rollback. Nothing of it is visible.
 #[derive(Debug, Default)]
@@ -55,63 +56,61 @@ impl Transaction {
     /// Makes everything visible at once: all queues are locked, in order of id, before the first
     /// is changed, and one record of the log says all of it. Returns what the answer must wait
     /// for, if anything.
-    pub fn commit(&mut self, store: &Store) -> Option<Logged> {
+    ///
+    /// # Errors
+    /// A queue has no room and refuses a message: then nothing of it has happened, and the
+    /// settlements are as they were before.
+    pub fn commit(&mut self, store: &Store) -> Result<Option<Logged>, Error> {
         self.bytes = 0;
         let publishes = std::mem::take(&mut self.publishes);
         let runs = in_runs(std::mem::take(&mut self.settlements));
-        let mut queues: Vec<&Arc<Queue>> = publishes
-            .iter()
-            .flat_map(|(route, _)| &route.queues)
-            .chain(runs.iter().map(|(queue, ..)| queue))
-            .collect();
-        queues.sort_unstable_by_key(|queue| queue.id);
-        queues.dedup_by_key(|queue| queue.id);
-        let messages = by_queue(&queues, &publishes);
-        let mut locked: Vec<(u64, MutexGuard<'_, State>)> = queues
-            .iter()
-            .map(|queue| (queue.id, queue.lock()))
-            .collect();
+        let targets = publishes.iter().flat_map(|(route, _)| &route.queues);
+        let settled = runs.iter().map(|(queue, ..)| queue);
+        let mut locked = LockedQueues::lock(targets.chain(settled));
+        let messages = by_queue(&publishes);
+        for (queue, messages) in &messages {
+            if locked
+                .get(queue.id)
+                .is_some_and(|state| state.refuses_any(messages))
+            {
+                return Err(Error::precondition(format!(
+                    "transaction refused: {} is full",
+                    queue.resource()
+                )));
+            }
+        }
         let mut record = TransactionRecord::default();
         for (queue, outcome, leases) in &runs {
-            if let Ok(index) = locked.binary_search_by_key(&queue.id, |(id, _)| *id) {
-                let record = &mut Record::Shared(&mut record);
-                locked[index].1.settle_in(leases, *outcome, record);
+            if let Some(state) = locked.get_mut(queue.id) {
+                state.settle_in(leases, *outcome, &mut Record::Shared(&mut record));
             }
         }
-        for ((_, state), messages) in locked.iter_mut().zip(messages) {
-            state.append(messages.into_iter(), &mut Record::Shared(&mut record));
-        }
-        let logged = store.commit(&record);
-        if let Some((lsn, _)) = logged {
-            for (_, state) in &mut locked {
-                state.transaction_logged(lsn);
+        for (queue, messages) in messages {
+            if let Some(state) = locked.get_mut(queue.id) {
+                state.append(messages.into_iter(), &mut Record::Shared(&mut record));
             }
         }
-        let mut wakes = Wakes::default();
-        // From the last to the first: bumping releases a lock and takes it again, which keeps to
-        // the order only while none of a higher id is held.
-        while let Some((_, mut state)) = locked.pop() {
-            while state.dispatch(&mut wakes) {
-                MutexGuard::bump(&mut state);
-            }
-            state.settle_down();
-        }
-        wakes.wake();
-        logged
+        let logged = locked.commit(store, &record);
+        burial::bury(locked.release());
+        Ok(logged)
     }
 }
 
-/// Each queue's messages, in the order in which they were published.
-fn by_queue(queues: &[&Arc<Queue>], publishes: &[(Arc<Route>, Message)]) -> Vec<Vec<Message>> {
-    let mut messages = vec![Vec::new(); queues.len()];
+/// Each queue's messages, in the order in which they were published; the queues in order of id.
+fn by_queue(publishes: &[(Arc<Route>, Message)]) -> Vec<(&Arc<Queue>, Vec<Message>)> {
+    let queues = publishes.iter().flat_map(|(route, _)| &route.queues);
+    let mut all: Vec<(&Arc<Queue>, Vec<Message>)> =
+        queues.map(|queue| (queue, Vec::new())).collect();
+    all.sort_unstable_by_key(|(queue, _)| queue.id);
+    all.dedup_by_key(|(queue, _)| queue.id);
     for (route, message) in publishes {
         for queue in &route.queues {
-            if let Ok(index) = queues.binary_search_by_key(&queue.id, |queue| queue.id) {
-                messages[index].push(message.clone());
+            if let Ok(index) = all.binary_search_by_key(&queue.id, |(queue, _)| queue.id) {
+                all[index].1.push(message.clone());
             }
         }
     }
-    messages
+    all
 }
 
 type Run = (Arc<Queue>, Outcome, Vec<LeaseId>);
@@ -152,6 +151,8 @@ mod tests {
             properties: &[0, 0],
             persistent: false,
             priority: 0,
+            times: None,
+            has_bcc: false,
         };
         Message::new(&head, b"x")
     }
@@ -161,7 +162,7 @@ mod tests {
         Arc::new(Route {
             queues,
             reusable: true,
-            logged: false,
+            ..Route::default()
         })
     }
 
@@ -180,6 +181,7 @@ mod tests {
             outbox: outbox.clone(),
             handle: ConsumerHandle(0),
             priority: 0,
+            timeout: None,
         };
         let consumer = first.add_consumer(options).expect("nothing is exclusive");
         let stop = Arc::new(AtomicBool::new(false));
@@ -198,7 +200,7 @@ mod tests {
                         transaction
                             .publish(to_second.clone(), message())
                             .expect("it is small");
-                        transaction.commit(&store);
+                        transaction.commit(&store).expect("there is room");
                     }
                 })
             })

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{RwLock, RwLockReadGuard};
-use store::{DefinitionChange, Durability, Lsn, RecoveredQueue, Resident, Store, StreamId};
+use store::{DefinitionChange, Durability, Lsn, RecoveredQueue, Store};
 
 use crate::consumers::Consumers;
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
 use crate::metadata::VHostMetadata;
-use crate::queue::{Queue, QueueOptions};
+use crate::queue::{Queue, QueueOptions, Surroundings};
+use crate::timer::Timer;
 use crate::topology::Topology;
 
 /// Exchanges that every vhost has, with their types.
@@ -36,6 +37,8 @@ pub struct VHost {
     pub(crate) durability: Durability,
     pub(crate) consumers: Consumers,
     metadata: RwLock<VHostMetadata>,
+    timer: Arc<Timer>,
+    me: Weak<VHost>,
     topology: RwLock<Topology>,
     generation: AtomicU64,
     /// Where in the log the last change of definitions is.
@@ -48,25 +51,28 @@ impl VHost {
         metadata: VHostMetadata,
         store: Arc<Store>,
         durability: Durability,
-    ) -> Self {
+        timer: Arc<Timer>,
+    ) -> Arc<Self> {
         let mut topology = Topology::new(name.clone());
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == "amq.rabbitmq.trace";
-            topology.insert_exchange(Exchange::new(name.into(), options));
+            topology.insert_exchange(Exchange::new(name.into(), options, None));
         }
         // Every vhost has them, so the log need not say so.
         topology.take_logged();
-        VHost {
+        Arc::new_cyclic(|me| VHost {
             name,
             store,
             durability,
             consumers: Consumers::default(),
             metadata: RwLock::new(metadata),
+            timer,
+            me: me.clone(),
             topology: RwLock::new(topology),
             generation: AtomicU64::new(0),
             logged: AtomicU64::new(0),
-        }
+        })
     }
 
     /// Puts back what a restart has found: the log knows it.
@@ -105,6 +111,13 @@ impl VHost {
         }
         if topology.take_changed() {
             self.generation.fetch_add(1, Ordering::Release);
+        }
+        let gone = topology.take_gone();
+        drop(topology);
+        for queue in gone {
+            // Unconditional, so it cannot be refused.
+            drop(queue.close(false, false));
+            queue.release_store();
         }
         result
     }
@@ -147,20 +160,82 @@ impl VHost {
         more(&mut change);
         let lsn = self.store.define(change);
         topology.take_changed();
+        let gone = topology.take_gone();
         self.generation.fetch_add(1, Ordering::Release);
         drop(topology);
         drop(remains);
-        queues.iter().for_each(|queue| queue.release_store());
+        for queue in &gone {
+            drop(queue.close(false, false));
+        }
+        queues
+            .iter()
+            .chain(&gone)
+            .for_each(|queue| queue.release_store());
         lsn
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            vhost: self.name.clone(),
+            vhost_ref: self.me.clone(),
+            timer: self.timer.clone(),
+            delays_for: None,
+        }
+    }
+
+    /// An exchange, which is not in the topology yet.
+    pub(crate) fn make_exchange(&self, name: Arc<str>, options: ExchangeOptions) -> Exchange {
+        let delayed = options.delays().then(|| {
+            let stores = self.store.new_queues(1, options.durable, self.durability);
+            let (surroundings, options) = self.delaying(&name, &options);
+            let queue = Queue::new(surroundings.queue_name(), surroundings, options, stores);
+            queue.register(&self.store);
+            queue
+        });
+        Exchange::new(name, options, delayed)
+    }
+
+    /// An exchange that a restart has found, and what has been waiting in it.
+    pub(crate) fn remake_exchange(
+        &self,
+        name: Arc<str>,
+        options: ExchangeOptions,
+        delayed: Option<RecoveredQueue>,
+    ) -> Exchange {
+        let delayed = delayed.map(|recovered| {
+            let (surroundings, options) = self.delaying(&name, &options);
+            let queue_name = surroundings.queue_name();
+            let queue = Queue::recovered(queue_name, surroundings, options, vec![recovered]);
+            queue.register(&self.store);
+            queue
+        });
+        Exchange::new(name, options, delayed)
+    }
+
+    fn delaying(
+        &self,
+        exchange: &Arc<str>,
+        options: &ExchangeOptions,
+    ) -> (Surroundings, QueueOptions) {
+        let surroundings = Surroundings {
+            delays_for: Some(exchange.clone()),
+            ..self.surroundings()
+        };
+        let options = QueueOptions {
+            durable: options.durable,
+            ..QueueOptions::default()
+        };
+        (surroundings, options)
     }
 
     /// A queue, which is not in the topology yet.
     pub(crate) fn make_queue(&self, name: Arc<str>, options: QueueOptions) -> Arc<Queue> {
         let logged = options.durable && options.exclusive.is_none();
         let durability = options.durability().unwrap_or(self.durability);
-        let store = self.store.new_queue(logged, durability);
-        let queue = Queue::new(name, self.name.clone(), options, store);
-        self.register(queue)
+        let stores = self.store.new_queues(options.lanes(), logged, durability);
+        let queue = Queue::new(name, self.surroundings(), options, stores);
+        queue.register(&self.store);
+        queue
     }
 
     /// A queue that a restart has found.
@@ -168,20 +243,10 @@ impl VHost {
         &self,
         name: Arc<str>,
         options: QueueOptions,
-        recovered: RecoveredQueue,
+        recovered: Vec<RecoveredQueue>,
     ) -> Arc<Queue> {
-        let queue = Queue::recovered(name, self.name.clone(), options, recovered);
-        let queue = self.register(queue);
-        // What it has in memory counts from the start.
-        queue.lock().settle_down();
-        queue
-    }
-
-    fn register(&self, queue: Queue) -> Arc<Queue> {
-        let queue = Arc::new(queue);
-        let resident: Weak<dyn Resident> = Arc::<Queue>::downgrade(&queue);
-        self.store
-            .register(StreamId(queue.id), queue.logged, resident);
+        let queue = Queue::recovered(name, self.surroundings(), options, recovered);
+        queue.register(&self.store);
         queue
     }
 
@@ -193,6 +258,19 @@ impl VHost {
     /// How many queues there are.
     pub fn queue_count(&self) -> usize {
         self.read().queues.len()
+    }
+
+    /// Deletes a queue that nobody has used for too long, unless somebody has just come.
+    pub(crate) fn expire_queue(&self, queue: &Arc<Queue>) {
+        let remains = self.change(|topology| {
+            let remains = queue.close_if_unused_for_too_long()?;
+            topology.remove_queue(queue);
+            Some(remains)
+        });
+        if remains.is_some() {
+            tracing::debug!(queue = %queue.name, vhost = %self.name, "queue expired");
+            queue.release_store();
+        }
     }
 
     /// Deletes a queue that the caller holds: unconditionally, if it is still there.

@@ -12,7 +12,7 @@ use store::{DirectoryLock, RealDisk, Recovered, Store};
 
 use crate::config::{Config, Loaded};
 use crate::control::{Control, NodeInfo};
-use crate::{definitions, memory, shutdown, storage};
+use crate::{definitions, memory, shutdown, storage, timer};
 
 /// No limit, for a handshake.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -30,6 +30,7 @@ pub fn run(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
     let found = Found::new(&recovered);
     let broker = Broker::new(settings(config), store.clone(), recovered)?;
     definitions::load(&broker, &config.definitions)?;
+    let timer = timer::start(&broker).context("cannot start the timer's thread")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.worker_threads.get())
         .thread_name("leveret-worker")
@@ -40,6 +41,7 @@ pub fn run(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
     let result = runtime.block_on(serve(loaded, broker.clone(), found, started));
     // Connections end before the log does: nothing of theirs is lost that could be kept.
     drop(runtime);
+    timer.stop();
     store.close();
     // Not before: a checkpoint of queues that are gone from memory would be one without them.
     drop(broker);

@@ -12,6 +12,7 @@ mod logging;
 mod memory;
 mod shutdown;
 mod storage;
+mod timer;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -7,9 +7,11 @@
 //!        count u32 │ count × (length u32 │ key │ length u32 │ value)         definitions
 //!        count u32 │ count × queue
 //! queue  stream u64 │ flushed u64 │ delivered u64 │ next place u64 │ next segment u64
+//!        count u32 │ count × (place u64 │ deliveries u32)      came back so often; since version 2
 //!        count u32 │ count × chunk
 //! chunk  segment varint │ block varint │ blocks varint │ first place varint │ span varint
-//!        │ live varint │ map u8 │ if map = 1: ⌈span/64⌉ × u64
+//!        │ live varint │ flags u8 │ if bit 0 is set: ⌈span/64⌉ × u64
+//!        flags: bit 0: a map of what is gone; bit 1: holds messages that expire by themselves
 //! ```
 //!
 //! There are two files, written in turn and in place: whatever happens to one that is being
@@ -29,7 +31,12 @@ use crate::seq::QueueSeq;
 
 const MAGIC: [u8; 8] = *b"LeverMAN";
 /// Version of the format of manifests, and of the data directory as a whole.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
+/// The oldest that is still read.
+const OLDEST: u16 = 1;
+/// Flags of a chunk.
+const MAP: u8 = 1;
+const EXPIRING: u8 = 2;
 const HEAD: usize = 32;
 const NAMES: [&str; 2] = ["manifest-0", "manifest-1"];
 /// Room that each file has from the start.
@@ -56,6 +63,8 @@ pub(crate) struct QueueSnapshot {
     pub delivered: QueueSeq,
     pub next_seq: QueueSeq,
     pub next_segment: u64,
+    /// How often messages have come back from consumers, where that is counted.
+    pub returns: Vec<(QueueSeq, u32)>,
     pub chunks: Vec<Chunk>,
 }
 
@@ -76,7 +85,7 @@ impl Manifest {
         body
     }
 
-    fn decode(body: &[u8]) -> Result<Manifest, Malformed> {
+    fn decode(body: &[u8], version: u16) -> Result<Manifest, Malformed> {
         let mut cursor = Cursor(body);
         let start = Lsn(cursor.u64()?);
         let next_stream = cursor.u64()?;
@@ -87,7 +96,7 @@ impl Manifest {
         }
         let mut queues = Vec::new();
         for _ in 0..cursor.u32()? {
-            queues.push(QueueSnapshot::decode(&mut cursor)?);
+            queues.push(QueueSnapshot::decode(&mut cursor, version)?);
         }
         cursor.is_empty().then_some(()).ok_or(Malformed)?;
         Ok(Manifest {
@@ -110,6 +119,11 @@ impl QueueSnapshot {
         ] {
             body.extend(number.to_le_bytes());
         }
+        body.extend((self.returns.len() as u32).to_le_bytes());
+        for (seq, count) in &self.returns {
+            body.extend(seq.0.to_le_bytes());
+            body.extend(count.to_le_bytes());
+        }
         body.extend((self.chunks.len() as u32).to_le_bytes());
         for chunk in &self.chunks {
             for number in [
@@ -122,22 +136,30 @@ impl QueueSnapshot {
             ] {
                 varint(number, |part| body.extend(part));
             }
-            body.push(u8::from(chunk.gone.is_some()));
+            let map = if chunk.gone.is_some() { MAP } else { 0 };
+            let expiring = if chunk.expiring { EXPIRING } else { 0 };
+            body.push(map | expiring);
             for word in chunk.gone.iter().flatten() {
                 body.extend(word.to_le_bytes());
             }
         }
     }
 
-    fn decode(cursor: &mut Cursor<'_>) -> Result<QueueSnapshot, Malformed> {
+    fn decode(cursor: &mut Cursor<'_>, version: u16) -> Result<QueueSnapshot, Malformed> {
         let mut snapshot = QueueSnapshot {
             stream: StreamId(cursor.u64()?),
             flushed: QueueSeq(cursor.u64()?),
             delivered: QueueSeq(cursor.u64()?),
             next_seq: QueueSeq(cursor.u64()?),
             next_segment: cursor.u64()?,
+            returns: Vec::new(),
             chunks: Vec::new(),
         };
+        let returns = if version > 1 { cursor.u32()? } else { 0 };
+        for _ in 0..returns {
+            let (seq, count) = (QueueSeq(cursor.u64()?), cursor.u32()?);
+            snapshot.returns.push((seq, count));
+        }
         for _ in 0..cursor.u32()? {
             snapshot.chunks.push(decode_chunk(cursor)?);
         }
@@ -156,7 +178,8 @@ fn decode_chunk(cursor: &mut Cursor<'_>) -> Result<Chunk, Malformed> {
     let span = u32::try_from(cursor.varint()?).map_err(|_| Malformed)?;
     let live = u32::try_from(cursor.varint()?).map_err(|_| Malformed)?;
     first.0.checked_add(u64::from(span)).ok_or(Malformed)?;
-    let gone = match cursor.u8()? {
+    let flags = cursor.u8()?;
+    let gone = match flags & MAP {
         0 => None,
         _ => {
             let words = cursor.bytes((span as usize).div_ceil(64) * 8)?;
@@ -175,6 +198,7 @@ fn decode_chunk(cursor: &mut Cursor<'_>) -> Result<Chunk, Malformed> {
         live,
         gone,
         transient: None,
+        expiring: flags & EXPIRING != 0,
     })
 }
 
@@ -205,7 +229,7 @@ impl ManifestFiles {
             let path = dir.join(name);
             let read = read(&*disk, &path).map_err(Error::disk("read", &path))?;
             let Some(file) = read else { continue };
-            if file.version != VERSION {
+            if !(OLDEST..=VERSION).contains(&file.version) {
                 return Err(Error::Version {
                     path,
                     version: file.version,
@@ -215,7 +239,7 @@ impl ManifestFiles {
             if best
                 .as_ref()
                 .is_none_or(|(number, ..)| file.number > *number)
-                && let Ok(manifest) = Manifest::decode(&file.body)
+                && let Ok(manifest) = Manifest::decode(&file.body, file.version)
             {
                 best = Some((file.number, manifest, file.body.len() as u64));
             }

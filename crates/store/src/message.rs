@@ -3,9 +3,10 @@
 //! ```text
 //! 0  properties length   u32, little-endian
 //! 4  routing length      u16, little-endian: both short strings with their length octets
-//! 6  flags               bit 0: persistent
+//! 6  flags               bit 0: persistent; bit 1: timed; bit 2: has BCC
 //! 7  priority
-//! 8  exchange, routing key   short strings (length octet, bytes), as on the wire
+//!    if timed: arrival u64, expiration u64; milliseconds, see [`Times`]
+//!    exchange, routing key   short strings (length octet, bytes), as on the wire
 //!    properties              flags and values, as on the wire
 //!    body
 //! ```
@@ -17,6 +18,9 @@ use std::sync::Arc;
 
 const HEAD_LEN: usize = 8;
 const PERSISTENT: u8 = 1;
+const TIMED: u8 = 2;
+const HAS_BCC: u8 = 4;
+const TIMES_LEN: usize = 16;
 
 /// Bodies up to this size are allocated in full when their header announces them. A larger one
 /// grows with what arrives, so that announcing a body costs the broker no more than sending it.
@@ -35,11 +39,37 @@ pub struct MessageHead<'a> {
     pub persistent: bool,
     /// Priority property, 0 where absent.
     pub priority: u8,
+    /// For a message that expires, or a queue that asks when its messages came.
+    pub times: Option<Times>,
+    /// Its headers name recipients that consumers must not see (`BCC`).
+    pub has_bcc: bool,
+}
+
+/// When a message came, and for how long it is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// Milliseconds of the Unix epoch.
+    pub arrival: u64,
+    /// Milliseconds from then on, as the publisher said; `None` = for ever.
+    pub expiration: Option<u64>,
+}
+
+impl Times {
+    const FOR_EVER: u64 = u64::MAX;
+
+    fn encode(self) -> [u8; TIMES_LEN] {
+        let expiration = self.expiration.unwrap_or(Times::FOR_EVER);
+        let mut bytes = [0; TIMES_LEN];
+        bytes[..8].copy_from_slice(&self.arrival.to_le_bytes());
+        bytes[8..].copy_from_slice(&expiration.to_le_bytes());
+        bytes
+    }
 }
 
 impl MessageHead<'_> {
     fn len(&self) -> usize {
-        HEAD_LEN + 2 + self.exchange.len() + self.routing_key.len() + self.properties.len()
+        let times = if self.times.is_some() { TIMES_LEN } else { 0 };
+        HEAD_LEN + times + 2 + self.exchange.len() + self.routing_key.len() + self.properties.len()
     }
 }
 
@@ -58,6 +88,7 @@ impl Message {
     /// From its stored form; `None` where the lengths in it make no sense.
     pub fn from_stored(stored: &[u8]) -> Option<Message> {
         let (head, rest) = stored.split_first_chunk::<HEAD_LEN>()?;
+        let rest = rest.get(times_len(head[6])..)?;
         let properties = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
         let (routing, content) =
             rest.split_at_checked(usize::from(u16::from_le_bytes([head[4], head[5]])))?;
@@ -65,6 +96,36 @@ impl Message {
         let key = usize::from(*routing.get(1 + exchange)?);
         let fits = routing.len() == 2 + exchange + key && properties <= content.len();
         fits.then(|| Message(stored.into()))
+    }
+
+    fn head(&self) -> MessageHead<'_> {
+        MessageHead {
+            exchange: self.exchange(),
+            routing_key: self.routing_key(),
+            properties: self.properties(),
+            persistent: self.is_persistent(),
+            priority: self.priority(),
+            times: self.times(),
+            has_bcc: self.has_bcc(),
+        }
+    }
+
+    /// A copy with other properties.
+    pub fn with_properties(&self, properties: &[u8]) -> Message {
+        let head = MessageHead {
+            properties,
+            ..self.head()
+        };
+        Message::new(&head, self.body())
+    }
+
+    /// A copy with other times.
+    pub fn with_times(&self, times: Option<Times>) -> Message {
+        let head = MessageHead {
+            times,
+            ..self.head()
+        };
+        Message::new(&head, self.body())
     }
 
     /// Its stored form.
@@ -76,7 +137,8 @@ impl Message {
     /// Both short strings with their length octets, as basic.deliver ends with.
     #[inline]
     pub fn routing(&self) -> &[u8] {
-        &self.0[HEAD_LEN..HEAD_LEN + self.routing_len()]
+        let start = self.routing_start();
+        &self.0[start..start + self.routing_len()]
     }
 
     /// Exchange name.
@@ -96,29 +158,68 @@ impl Message {
     /// Property flags and values.
     #[inline]
     pub fn properties(&self) -> &[u8] {
-        let start = HEAD_LEN + self.routing_len();
+        let start = self.content_start();
         &self.0[start..start + self.properties_len()]
     }
 
     /// The body.
     #[inline]
     pub fn body(&self) -> &[u8] {
-        &self.0[HEAD_LEN + self.routing_len() + self.properties_len()..]
+        &self.0[self.content_start() + self.properties_len()..]
     }
 
     /// Properties and body in one slice, and the length of the first.
     #[inline]
     pub fn content(&self) -> (&[u8], usize) {
-        (
-            &self.0[HEAD_LEN + self.routing_len()..],
-            self.properties_len(),
-        )
+        (&self.0[self.content_start()..], self.properties_len())
     }
 
     /// True for delivery mode 2.
     #[inline]
     pub fn is_persistent(&self) -> bool {
         self.0[6] & PERSISTENT != 0
+    }
+
+    /// When it came, if that was noted.
+    #[inline]
+    pub fn times(&self) -> Option<Times> {
+        if !self.is_timed() {
+            return None;
+        }
+        let number = |at: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&self.0[at..at + 8]);
+            u64::from_le_bytes(bytes)
+        };
+        let expiration = number(HEAD_LEN + 8);
+        Some(Times {
+            arrival: number(HEAD_LEN),
+            expiration: (expiration != Times::FOR_EVER).then_some(expiration),
+        })
+    }
+
+    /// True if it says when it came.
+    #[inline]
+    pub fn is_timed(&self) -> bool {
+        self.0[6] & TIMED != 0
+    }
+
+    /// True if its headers name recipients that consumers must not see.
+    #[inline]
+    pub fn has_bcc(&self) -> bool {
+        self.0[6] & HAS_BCC != 0
+    }
+
+    /// True if its publisher said for how long it is wanted.
+    #[inline]
+    pub fn expires(&self) -> bool {
+        self.times().is_some_and(|times| times.expiration.is_some())
+    }
+
+    /// Bytes of the body.
+    #[inline]
+    pub fn body_len(&self) -> usize {
+        self.0.len() - self.content_start() - self.properties_len()
     }
 
     /// Priority property, 0 where absent.
@@ -134,6 +235,16 @@ impl Message {
     }
 
     #[inline]
+    fn routing_start(&self) -> usize {
+        HEAD_LEN + times_len(self.0[6])
+    }
+
+    #[inline]
+    fn content_start(&self) -> usize {
+        self.routing_start() + self.routing_len()
+    }
+
+    #[inline]
     fn properties_len(&self) -> usize {
         u32::from_le_bytes([self.0[0], self.0[1], self.0[2], self.0[3]]) as usize
     }
@@ -142,6 +253,12 @@ impl Message {
     fn routing_len(&self) -> usize {
         usize::from(u16::from_le_bytes([self.0[4], self.0[5]]))
     }
+}
+
+/// Without a branch: this is asked for every message.
+#[inline]
+fn times_len(flags: u8) -> usize {
+    usize::from(flags & TIMED) * (TIMES_LEN / TIMED as usize)
 }
 
 impl std::fmt::Debug for Message {
@@ -182,19 +299,15 @@ impl MessageBuilder {
         let [p0, p1, p2, p3] = (head.properties.len() as u32).to_le_bytes();
         let routing_len = 2 + head.exchange.len() + head.routing_key.len();
         let [r0, r1] = (routing_len as u16).to_le_bytes();
-        let flags = if head.persistent { PERSISTENT } else { 0 };
+        let persistent = if head.persistent { PERSISTENT } else { 0 };
+        let timed = if head.times.is_some() { TIMED } else { 0 };
+        let bcc = if head.has_bcc { HAS_BCC } else { 0 };
+        let flags = persistent | timed | bcc;
+        let times = head.times.map(Times::encode);
         builder.write(&[
-            &[
-                p0,
-                p1,
-                p2,
-                p3,
-                r0,
-                r1,
-                flags,
-                head.priority,
-                head.exchange.len() as u8,
-            ],
+            &[p0, p1, p2, p3, r0, r1, flags, head.priority],
+            times.as_ref().map_or(&[], |times| &times[..]),
+            &[head.exchange.len() as u8],
             head.exchange,
             &[head.routing_key.len() as u8],
             head.routing_key,
@@ -273,14 +386,19 @@ mod tests {
             body in prop::collection::vec(any::<u8>(), 0..4_000),
             persistent in any::<bool>(),
             priority in any::<u8>(),
+            times in prop::option::of((any::<u64>(), prop::option::of(0..u64::MAX))),
+            has_bcc in any::<bool>(),
             part in 1usize..700,
         ) {
+            let times = times.map(|(arrival, expiration)| Times { arrival, expiration });
             let head = MessageHead {
                 exchange: &exchange,
                 routing_key: &routing_key,
                 properties: &properties,
                 persistent,
                 priority,
+                times,
+                has_bcc,
             };
             let mut builder = MessageBuilder::with_capacity(&head, body.len(), 10.min(body.len()));
             body.chunks(part).for_each(|chunk| builder.append(chunk));
@@ -293,6 +411,9 @@ mod tests {
                 prop_assert_eq!(message.body(), &body[..]);
                 prop_assert_eq!(message.is_persistent(), persistent);
                 prop_assert_eq!(message.priority(), priority);
+                prop_assert_eq!(message.times(), times);
+                prop_assert_eq!(message.has_bcc(), has_bcc);
+                prop_assert_eq!(message.body_len(), body.len());
             }
         }
     }
@@ -315,6 +436,8 @@ mod tests {
             properties: &[0, 0],
             persistent: false,
             priority: 0,
+            times: None,
+            has_bcc: false,
         };
         let mut builder = MessageBuilder::new(&head, 3);
         builder.append(b"ab");

@@ -7,6 +7,7 @@
 //! define      4 │ length u32 │ key │ length u32 │ value
 //! undefine    5 │ length u32 │ key
 //! forget      6 │ stream u64: the queue is gone
+//! returned    7 │ count u32 │ count × (place u64 │ deliveries u32): came back from consumers so often
 //! within     16 │ stream u64 │ length u32 │ operations on that queue
 //! ```
 //!
@@ -28,6 +29,7 @@ const DELIVERED: u8 = 3;
 const DEFINE: u8 = 4;
 const UNDEFINE: u8 = 5;
 const FORGET: u8 = 6;
+const RETURNED: u8 = 7;
 const WITHIN: u8 = 16;
 
 /// Where operations are written to: a record that is being appended, or memory.
@@ -97,6 +99,15 @@ pub(crate) fn delivered(sink: &mut impl Sink, up_to: QueueSeq) {
     sink.put(&bytes);
 }
 
+pub(crate) fn returned(sink: &mut impl Sink, counts: &[(QueueSeq, u32)]) {
+    sink.put(&[RETURNED]);
+    sink.put(&(counts.len() as u32).to_le_bytes());
+    for (seq, count) in counts {
+        sink.put(&seq.0.to_le_bytes());
+        sink.put(&count.to_le_bytes());
+    }
+}
+
 pub(crate) fn define(sink: &mut impl Sink, key: &[u8], value: &[u8]) {
     sink.put(&[DEFINE]);
     put_slice(sink, key);
@@ -138,6 +149,7 @@ pub(crate) enum Op<'a> {
     Define(&'a [u8], &'a [u8]),
     Undefine(&'a [u8]),
     Forget(StreamId),
+    Returned(QueueSeq, u32),
 }
 
 /// Reads the operations of a record; gives each to `act` with the stream that it concerns.
@@ -168,6 +180,12 @@ pub(crate) fn read<'a>(
                 act(stream, Op::Define(key, value));
             }
             UNDEFINE => act(stream, Op::Undefine(cursor.slice()?)),
+            RETURNED => {
+                for _ in 0..cursor.u32()? {
+                    let (seq, count) = (QueueSeq(cursor.u64()?), cursor.u32()?);
+                    act(stream, Op::Returned(seq, count));
+                }
+            }
             FORGET => act(stream, Op::Forget(StreamId(cursor.u64()?))),
             // Only once: what is within another stream concerns that one.
             WITHIN if stream == NODE => {

@@ -3,7 +3,7 @@
 //! Replaying is idempotent: what a segment holds already is not taken from the log, and what is
 //! gone stays gone, however often the log says so.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use ahash::{HashMap, HashSet};
 use wal::{Durability, Lsn, StreamId};
@@ -14,7 +14,7 @@ use crate::liveness::{EPOCH, Epoch};
 use crate::manifest::{Manifest, QueueSnapshot};
 use crate::message::Message;
 use crate::op::{self, Messages, Op};
-use crate::queue::QueueStore;
+use crate::queue::{QueueStore, forget_run};
 use crate::resident::Request;
 use crate::segment::{Chunk, Index};
 use crate::seq::{QueueSeq, SeqRun};
@@ -39,6 +39,8 @@ pub(crate) struct QueueParts {
     pub delivered: QueueSeq,
     pub next_seq: QueueSeq,
     pub next_segment: u64,
+    /// How often messages have come back.
+    pub returns: BTreeMap<QueueSeq, u32>,
     /// In the log only, in order; `None` = gone.
     pub messages: VecDeque<(QueueSeq, Option<Message>)>,
     /// From which place on messages belong to which part of the log.
@@ -73,6 +75,9 @@ impl Recovering {
                     let queue = self.queue(stream);
                     queue.delivered = queue.delivered.max(up_to);
                     queue.next_seq = queue.next_seq.max(up_to);
+                }
+                Op::Returned(seq, count) => {
+                    self.queue(stream).returns.insert(seq, count);
                 }
                 Op::Define(key, value) => {
                     self.definitions.insert(key.into(), value.into());
@@ -121,6 +126,7 @@ impl From<QueueSnapshot> for QueueParts {
             delivered: snapshot.delivered,
             next_seq: snapshot.next_seq,
             next_segment: snapshot.next_segment,
+            returns: snapshot.returns.into_iter().collect(),
             ..QueueParts::default()
         }
     }
@@ -145,6 +151,7 @@ impl QueueParts {
     fn remove(&mut self, run: SeqRun) {
         self.next_seq = self.next_seq.max(run.end());
         self.index.remove(run);
+        forget_run(&mut self.returns, run);
         let from = self.messages.partition_point(|(seq, _)| *seq < run.first);
         for (seq, message) in self.messages.range_mut(from..) {
             if *seq >= run.end() {

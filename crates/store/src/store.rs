@@ -152,6 +152,15 @@ impl Store {
         QueueStore::new(self.shared.clone(), stream, logged, durability)
     }
 
+    /// Parts for a queue that keeps its messages in several streams: consecutive ones.
+    pub fn new_queues(&self, count: u64, logged: bool, durability: Durability) -> Vec<QueueStore> {
+        let first = self.shared.next_stream.fetch_add(count, Ordering::Relaxed);
+        let streams = (first..first + count).map(StreamId);
+        streams
+            .map(|stream| QueueStore::new(self.shared.clone(), stream, logged, durability))
+            .collect()
+    }
+
     /// No new queue gets that stream.
     pub(crate) fn retire(&self, stream: StreamId) {
         let next_stream = &self.shared.next_stream;

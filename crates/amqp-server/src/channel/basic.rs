@@ -53,6 +53,7 @@ impl Channel {
             outbox: core.outbox.clone(),
             handle,
             priority: 0,
+            timeout: None,
         };
         let arguments = consume.arguments.to_owned()?;
         let (queue, id) = if queue_name == REPLY_TO {
@@ -147,13 +148,14 @@ impl Channel {
             );
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
+        let message = encode::for_consumer(&got.message, got.deliveries);
         encode::get_ok(
             &mut core.out,
             self.number,
             tag,
             got.redelivered,
             remaining,
-            &got.message,
+            &message,
             core.frame_max,
         );
         Ok(())
@@ -179,7 +181,9 @@ impl Channel {
             self.unacked.push(tag, out);
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
-        encode::deliver(out, &consumer.prefix, tag, redelivered, message, frame_max);
+        let prefix = &consumer.prefix;
+        let message = encode::for_consumer(message, delivery.deliveries);
+        encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
     }
 
     /// What a queue argument stands for; empty is the queue declared last on this channel.

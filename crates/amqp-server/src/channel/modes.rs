@@ -1,9 +1,10 @@
 //! What a channel promises its publisher: nothing, confirms, or transactions.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use amqp::Method;
-use amqp::method::{confirm, tx};
+use amqp::method::{basic, confirm, tx};
 use broker::{LogPositions, Outcome, Queue, Route, Transaction};
 use store::Message;
 
@@ -33,6 +34,23 @@ pub(super) struct Confirms {
     pub logged: bool,
     /// Entries in [`Core::awaiting`].
     pub waiting: u32,
+    /// Behind `confirmed`: what no queue took, and the publisher was told so.
+    pub refused: VecDeque<u64>,
+}
+
+impl Confirms {
+    /// Confirms everything up to there that is not confirmed yet.
+    #[inline]
+    pub fn confirm(&mut self, up_to: u64, send: impl FnOnce(basic::Ack)) {
+        let count = up_to.saturating_sub(self.confirmed);
+        if count > 0 {
+            self.confirmed = up_to;
+            send(basic::Ack {
+                delivery_tag: up_to,
+                multiple: count > 1,
+            });
+        }
+    }
 }
 
 /// A transaction and what must be undone or told at its end.
@@ -113,7 +131,7 @@ impl Channel {
     pub(super) fn tx_commit(&mut self, core: &mut Core) -> Result<(), Exception> {
         let transaction = self.transaction()?;
         let mut positions = LogPositions::default();
-        let logged = transaction.work.commit(&core.broker.store);
+        let logged = transaction.work.commit(&core.broker.store)?;
         logged.into_iter().for_each(|at| positions.add(at));
         let unroutable = std::mem::take(&mut transaction.unroutable);
         let settled = std::mem::take(&mut transaction.settled);

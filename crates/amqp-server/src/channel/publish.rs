@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use amqp::method::basic;
-use amqp::{ContentHeader, Properties, PropertySummary, ReplyCode};
-use broker::{LogPositions, Publish, Route};
-use store::{Message, MessageBuilder, MessageHead};
+use amqp::{ContentHeader, PropertySummary, ReplyCode};
+use broker::{LogPositions, Publish, Rejected, Route};
+use store::{Message, MessageBuilder, MessageHead, Times};
 
 use super::Channel;
 use super::content::{Announced, Arriving, Content, PUBLISH};
@@ -108,18 +108,19 @@ impl Channel {
         let addressed = self
             .address_replies(header.properties, &properties)
             .map_err(|exception| exception.or_caused_by(PUBLISH))?;
-        let rewritten = if outcome.has_bcc {
-            let current = addressed
-                .as_deref()
-                .map_or(header.properties, Properties::from_wire);
-            Some(without_bcc(current)?)
-        } else {
-            addressed
+        let times = match outcome.expiration {
+            None if !outcome.route.timed => None,
+            expiration => Some(Times {
+                arrival: core.broker.timer.clock.now(),
+                expiration,
+            }),
         };
         Ok(Prepared {
             route: outcome.route,
             properties,
-            rewritten,
+            addressed,
+            times,
+            has_bcc: outcome.has_bcc,
         })
     }
 
@@ -146,12 +147,32 @@ impl Channel {
                 self.touch(core);
             }
         }
-        if !unroutable {
+        if route.may_reject {
+            if let Err(Rejected) = core.publisher.offer(&route, &message) {
+                self.nack_last(core);
+            }
+        } else if !unroutable {
             core.publisher.push(route, message);
         } else if mandatory {
             encode::no_route(&mut core.out, self.number, &message, core.frame_max);
         }
         Ok(())
+    }
+
+    /// Tells the publisher at once that the message it has just published was refused.
+    fn nack_last(&mut self, core: &mut Core) {
+        if let Mode::Confirm(confirms) = &mut self.mode {
+            let delivery_tag = confirms.published;
+            confirms.refused.push_back(delivery_tag);
+            core.send(
+                self.number,
+                basic::Nack {
+                    delivery_tag,
+                    multiple: false,
+                    requeue: false,
+                },
+            );
+        }
     }
 
     /// Confirms everything that was published and has reached its queues; at once where nothing
@@ -192,24 +213,23 @@ impl Channel {
         let Mode::Confirm(confirms) = &mut self.mode else {
             return;
         };
-        let multiple = up_to - confirms.confirmed > 1;
-        confirms.confirmed = up_to;
-        let delivery_tag = up_to;
-        core.send(
-            self.number,
-            basic::Ack {
-                delivery_tag,
-                multiple,
-            },
-        );
+        // What was refused has been said already, and no confirm of several may reach over it:
+        // there are clients who would take it for confirmed.
+        while let Some(refused) = confirms.refused.pop_front_if(|refused| *refused <= up_to) {
+            confirms.confirm(refused - 1, |ack| core.send(self.number, ack));
+            confirms.confirmed = refused;
+        }
+        confirms.confirm(up_to, |ack| core.send(self.number, ack));
     }
 }
 
 struct Prepared<'h> {
     route: Arc<Route>,
     properties: PropertySummary<'h>,
-    /// The properties without BCC and with the address of replies.
-    rewritten: Option<Vec<u8>>,
+    /// The properties with the address of replies.
+    addressed: Option<Vec<u8>>,
+    times: Option<Times>,
+    has_bcc: bool,
 }
 
 impl Prepared<'_> {
@@ -224,26 +244,17 @@ impl Prepared<'_> {
             exchange,
             routing_key,
             properties: self
-                .rewritten
+                .addressed
                 .as_deref()
                 .unwrap_or(header.properties.as_wire()),
             persistent: self.properties.delivery_mode == PERSISTENT,
             priority: self.properties.priority,
+            times: self.times,
+            has_bcc: self.has_bcc,
         }
     }
 }
 
 fn at_publish(error: broker::Error) -> Exception {
     Exception::from(error).caused_by(PUBLISH)
-}
-
-/// Consumers must not see who else got a copy.
-fn without_bcc(properties: Properties<'_>) -> Result<Vec<u8>, Exception> {
-    let headers = properties.headers().unwrap_or_default().to_owned()?;
-    let kept: amqp::FieldTable = headers
-        .iter()
-        .filter(|(name, _)| *name != "BCC")
-        .map(|(name, value)| (name.into(), value.clone()))
-        .collect();
-    Ok(properties.with_headers(&kept)?)
 }

@@ -437,6 +437,7 @@ impl Connection {
                     sent.push(&consumer.queue, lease);
                 }
             }
+            Outgoing::TimedOut(handle, after) => self.time_out(handle, after),
             Outgoing::Cancelled(handle) => {
                 let Some(consumer) = self.core.consumers.try_remove(handle.0 as usize) else {
                     return;
@@ -446,6 +447,31 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// A consumer has kept a message for too long: its channel ends, and says whose and why.
+    fn time_out(&mut self, handle: ConsumerHandle, after: u64) {
+        let Some(consumer) = self.core.consumers.get(handle.0 as usize) else {
+            return;
+        };
+        let number = consumer.channel;
+        if self
+            .channels
+            .get(&number)
+            .is_none_or(|channel| channel.closing)
+        {
+            return;
+        }
+        let text = format!(
+            "delivery acknowledgement on channel {number} timed out. Timeout value used: {after} \
+             ms. This timeout value can be configured, see consumers doc guide to learn more. \
+             Consumer '{}' of queue '{}'",
+            String::from_utf8_lossy(&consumer.tag),
+            consumer.queue.name
+        );
+        let exception = Exception::new(ReplyCode::PreconditionFailed, text);
+        // A channel exception does not end the connection.
+        let _ = self.channel_exception(number, exception);
     }
 
     /// True while an alarm keeps this connection, which publishes, from being read. Tells the

@@ -216,6 +216,8 @@ mod tests {
             properties: &[0, 0],
             persistent: false,
             priority: 0,
+            times: None,
+            has_bcc: false,
         };
         Message::new(&head, body)
     }

@@ -459,8 +459,8 @@ fn wrong_import_names_the_entry_and_changes_nothing() {
             "permissions, entry 1 'u' in vhost '/': User \"u\" does not exist",
         ),
         (
-            json!({"exchanges": [{"name": "x", "vhost": "/", "type": "x-delayed-message"}]}),
-            "exchanges, entry 1 'x' in vhost '/': invalid exchange type 'x-delayed-message'",
+            json!({"exchanges": [{"name": "x", "vhost": "/", "type": "x-jms-topic"}]}),
+            "exchanges, entry 1 'x' in vhost '/': invalid exchange type 'x-jms-topic'",
         ),
         (
             json!({"bindings": [{"source": "amq.topic", "vhost": "/", "destination": "q",
@@ -517,4 +517,29 @@ fn what_has_no_effect_is_warned_of_and_kept() {
     let exported = node.admin().export_definitions();
     assert_eq!(exported["parameters"], definitions["parameters"]);
     assert_eq!(exported["queues"].as_array().expect("a list").len(), 1);
+}
+
+#[test]
+fn exchange_that_delays_is_imported_with_its_bindings() {
+    let definitions = json!({
+        "exchanges": [{"name": "late", "vhost": "/", "type": "x-delayed-message", "durable": true,
+            "auto_delete": false, "arguments": {"x-delayed-type": "headers"}}],
+        "queues": [{"name": "q", "vhost": "/", "type": "classic", "durable": true,
+            "auto_delete": false, "arguments": {}}],
+        "bindings": [{"source": "late", "vhost": "/", "destination": "q",
+            "destination_type": "queue", "routing_key": "", "arguments": {"x-match": "any"}}],
+    });
+    let node = Node::new();
+    node.admin().import_definitions(&definitions).expect("it");
+    let node = node.restart();
+    let exported = node.admin().export_definitions();
+    for list in ["exchanges", "queues", "bindings"] {
+        assert_eq!(exported[list], definitions[list], "{list}");
+    }
+    // The queue that what is late waits in is nobody's business.
+    assert_eq!(node.admin().list_queues("/").expect("it").len(), 1);
+    // A binding is checked as those of the type that it routes as.
+    let mut wrong = definitions;
+    wrong["bindings"][0]["arguments"]["x-match"] = json!("perhaps");
+    assert!(node.admin().import_definitions(&wrong).is_err());
 }

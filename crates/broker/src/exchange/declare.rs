@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue};
 
-use super::{Exchange, ExchangeKind, consistent_hash, headers};
+use super::{Exchange, ExchangeKind, consistent_hash, delayed_message, headers};
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
 use crate::error::{Error, Resource};
 
@@ -37,10 +37,22 @@ impl ExchangeOptions {
         }
     }
 
+    /// The type that it routes as.
+    pub(crate) fn routed_as(&self) -> ExchangeKind {
+        delayed_message::routed_as(self.kind, &self.arguments)
+    }
+
+    /// True if the exchange needs a queue for messages that wait.
+    pub(crate) fn delays(&self) -> bool {
+        delayed_message::delays(self.kind, &self.arguments)
+    }
+
     /// Checks the arguments of a new exchange.
     pub(crate) fn validate(&self, resource: Resource<'_>) -> Result<(), Error> {
-        if self.kind == ExchangeKind::ConsistentHash {
-            consistent_hash::validate(&self.arguments)?;
+        match self.kind {
+            ExchangeKind::ConsistentHash => consistent_hash::validate(&self.arguments)?,
+            ExchangeKind::DelayedMessage => delayed_message::validate(&self.arguments)?,
+            _ => {}
         }
         match self.arguments.get(ALTERNATE_EXCHANGE) {
             None | Some(FieldValue::LongStr(_)) => Ok(()),
@@ -87,22 +99,25 @@ impl Exchange {
             self.auto_delete,
         )?;
         assert_same_flag("internal", resource, options.internal, self.internal)?;
-        assert_equivalent(
-            ALTERNATE_EXCHANGE,
-            resource,
-            &options.arguments,
-            &self.arguments,
-        )
+        let compared = [ALTERNATE_EXCHANGE, "x-delayed-type", "x-delayed-exchange"];
+        compared.into_iter().try_for_each(|argument| {
+            assert_equivalent(argument, resource, &options.arguments, &self.arguments)
+        })
     }
 
     /// Checks a new binding's key and arguments.
     pub fn validate_binding(&self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
-        self.kind.validate_binding(key, arguments)
+        self.routed_as().validate_binding(key, arguments)
+    }
+
+    /// The type that it routes as.
+    pub fn routed_as(&self) -> ExchangeKind {
+        delayed_message::routed_as(self.kind, &self.arguments)
     }
 }
 
 impl ExchangeKind {
-    /// Checks the key and the arguments of a new binding from an exchange of this type.
+    /// Checks the key and the arguments of a new binding from an exchange that routes as this type.
     pub(crate) fn validate_binding(self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
         match self {
             ExchangeKind::Headers => headers::validate(arguments),

@@ -4,6 +4,7 @@
 
 mod consistent_hash;
 mod declare;
+mod delayed_message;
 mod direct;
 mod fanout;
 mod hash;
@@ -20,6 +21,8 @@ use amqp::{FieldTable, Properties, Table};
 
 use crate::binding::{Binding, BindingKey, Destination};
 use crate::policy::Applied;
+use crate::queue::Queue;
+use delayed_message::DelayedMessage;
 
 pub use declare::ExchangeOptions;
 
@@ -66,10 +69,12 @@ pub enum ExchangeKind {
     Random,
     /// To any one on this node.
     LocalRandom,
+    /// As another type, after a delay.
+    DelayedMessage,
 }
 
 /// All types by name.
-const KINDS: [(&str, ExchangeKind); 8] = [
+const KINDS: [(&str, ExchangeKind); 9] = [
     ("direct", ExchangeKind::Direct),
     ("fanout", ExchangeKind::Fanout),
     ("topic", ExchangeKind::Topic),
@@ -78,6 +83,7 @@ const KINDS: [(&str, ExchangeKind); 8] = [
     ("x-modulus-hash", ExchangeKind::ModulusHash),
     ("x-random", ExchangeKind::Random),
     ("x-local-random", ExchangeKind::LocalRandom),
+    ("x-delayed-message", ExchangeKind::DelayedMessage),
 ];
 
 impl ExchangeKind {
@@ -89,8 +95,8 @@ impl ExchangeKind {
             .map(|(_, kind)| *kind)
     }
 
-    /// Exchange and routing key alone decide, so that a route may be used again.
-    pub(crate) fn routes_by_key(self) -> bool {
+    /// Exchange and routing key alone decide.
+    fn routes_by_key(self) -> bool {
         matches!(
             self,
             ExchangeKind::Direct | ExchangeKind::Fanout | ExchangeKind::Topic
@@ -98,8 +104,8 @@ impl ExchangeKind {
     }
 
     fn router(self, arguments: &FieldTable) -> Box<dyn Router> {
-        match self {
-            ExchangeKind::Direct => Box::<direct::Direct>::default(),
+        match delayed_message::routed_as(self, arguments) {
+            ExchangeKind::Direct | ExchangeKind::DelayedMessage => Box::<direct::Direct>::default(),
             ExchangeKind::Fanout => Box::<fanout::Fanout>::default(),
             ExchangeKind::Topic => Box::<topic::Topic>::default(),
             ExchangeKind::Headers => Box::<headers::Headers>::default(),
@@ -131,13 +137,21 @@ pub(crate) struct Exchange {
     pub alternate: Option<Arc<str>>,
     /// The policies that apply.
     pub applied: Applied,
+    /// Where messages wait that are to be delayed.
+    pub delayed: Option<Arc<Queue>>,
     /// With whether they survive a restart.
     bindings: HashMap<BindingKey, (Arc<Binding>, bool)>,
     router: Box<dyn Router>,
 }
 
 impl Exchange {
-    pub fn new(name: Arc<str>, options: ExchangeOptions) -> Self {
+    /// `delayed`: the queue for messages that are to be delayed, if the options ask for one.
+    pub fn new(name: Arc<str>, options: ExchangeOptions, delayed: Option<Arc<Queue>>) -> Self {
+        let router = options.kind.router(&options.arguments);
+        let router = match delayed.clone() {
+            Some(waiting) => Box::new(DelayedMessage::new(router, waiting)),
+            None => router,
+        };
         Exchange {
             name,
             kind: options.kind,
@@ -147,7 +161,8 @@ impl Exchange {
             alternate: declare::alternate(&options.arguments),
             applied: Applied::default(),
             bindings: HashMap::new(),
-            router: options.kind.router(&options.arguments),
+            router,
+            delayed,
             arguments: options.arguments,
         }
     }
@@ -181,6 +196,11 @@ impl Exchange {
         let (binding, durable) = self.bindings.remove(key)?;
         self.router.remove(&binding);
         Some(durable)
+    }
+
+    /// Exchange and routing key alone decide where a message goes.
+    pub fn routes_by_key(&self) -> bool {
+        self.kind.routes_by_key() && self.delayed.is_none()
     }
 
     pub fn has_bindings(&self) -> bool {

@@ -9,6 +9,8 @@ use crate::error::{Error, Resource};
 const QUEUE_TYPE: &str = "x-queue-type";
 /// What confirms of this queue wait for, where it is not what the node's do.
 const DURABILITY: &str = "x-leveret-durability";
+/// Whether of each message group one message at a time is out.
+pub(super) const MESSAGE_GROUPS: &str = "x-leveret-message-groups";
 /// Ten years in milliseconds: the longest that RabbitMQ lets a timer run.
 const MAX_EXPIRY: i64 = 315_360_000_000;
 
@@ -199,13 +201,15 @@ pub(super) const KNOWN: &[Argument] = &[
         Kind::OneOf(&["fsync", "os"], |_| "invalid_durability".to_owned()),
         ALL,
     ),
+    argument(MESSAGE_GROUPS, Kind::Flag, NOT_STREAM),
     argument("x-queue-leader-locator", Kind::Text, ALL),
     argument("x-queue-master-locator", Kind::Text, CLASSIC),
 ];
 
 /// RabbitMQ's queue types; the number is the place in [`Argument::types`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueueKind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum QueueKind {
+    #[default]
     Classic = 0,
     Quorum = 1,
     Stream = 2,
@@ -218,6 +222,15 @@ impl QueueKind {
             QueueKind::Classic => "rabbit_classic_queue",
             QueueKind::Quorum => "rabbit_quorum_queue",
             QueueKind::Stream => "rabbit_stream_queue",
+        }
+    }
+
+    /// That of a queue whose arguments have been checked.
+    pub fn of(arguments: &FieldTable) -> Self {
+        match arguments.get(QUEUE_TYPE).and_then(FieldValue::as_str) {
+            Some("quorum") => QueueKind::Quorum,
+            Some("stream") => QueueKind::Stream,
+            _ => QueueKind::Classic,
         }
     }
 
@@ -278,6 +291,17 @@ pub(crate) fn unsupported(arguments: &FieldTable) -> impl Iterator<Item = &str> 
     })
 }
 
+/// Whether only one consumer at a time gets messages.
+pub(super) fn has_single_active_consumer(arguments: &FieldTable) -> bool {
+    arguments.get("x-single-active-consumer") == Some(&FieldValue::Bool(true))
+}
+
+/// How many lanes a queue with these arguments has.
+pub(crate) fn lanes(arguments: &FieldTable) -> u64 {
+    let highest = arguments.get("x-max-priority").and_then(FieldValue::as_i64);
+    1 + highest.map_or(0, |highest| highest.clamp(0, 255) as u64)
+}
+
 /// What confirms of the queue wait for, if the arguments say so.
 pub(crate) fn durability(arguments: &FieldTable) -> Option<Durability> {
     Durability::from_name(arguments.get(DURABILITY)?.as_str()?)
@@ -306,6 +330,23 @@ pub(crate) fn consumer_priority(
     match arguments.get("x-priority") {
         None => Ok(0),
         Some(value) => whole_number("x-priority", value, resource),
+    }
+}
+
+/// How long a consumer may keep a message, if basic.consume says so; milliseconds.
+pub(crate) fn consumer_timeout(
+    arguments: &FieldTable,
+    resource: Resource<'_>,
+) -> Result<Option<u64>, Error> {
+    const NAME: &str = "x-consumer-timeout";
+    let Some(value) = arguments.get(NAME) else {
+        return Ok(None);
+    };
+    match whole_number(NAME, value, resource)? {
+        0 => Err(invalid(NAME, resource, "{value_zero,0}")),
+        number => u64::try_from(number)
+            .map(Some)
+            .map_err(|_| invalid(NAME, resource, &format!("{{value_negative,{number}}}"))),
     }
 }
 

@@ -34,6 +34,9 @@ pub struct ConsumerOptions {
     pub handle: ConsumerHandle,
     /// Those with a higher one come first (`x-priority`); 0 is usual.
     pub priority: i64,
+    /// Milliseconds that a message may stay unacknowledged (`x-consumer-timeout`); the queue's own
+    /// where absent.
+    pub timeout: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -65,6 +68,8 @@ pub(super) struct Consumers {
     rings: Vec<Ring>,
     next_serial: u64,
     pub exclusive: bool,
+    /// With `x-single-active-consumer`: only one gets messages, and the others wait in line.
+    line: Option<VecDeque<ConsumerId>>,
 }
 
 /// Consumers of one priority, next one first.
@@ -75,6 +80,20 @@ struct Ring {
 }
 
 impl Consumers {
+    pub fn new(single_active: bool) -> Self {
+        Consumers {
+            line: single_active.then(VecDeque::new),
+            ..Consumers::default()
+        }
+    }
+
+    /// True if that one may get messages.
+    pub fn is_active(&self, id: ConsumerId) -> bool {
+        self.line
+            .as_ref()
+            .is_none_or(|line| line.front() == Some(&id))
+    }
+
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -93,6 +112,9 @@ impl Consumers {
             place: self.all.insert(consumer) as u32,
             serial,
         };
+        if let Some(line) = &mut self.line {
+            line.push_back(id);
+        }
         self.activate(id);
         id
     }
@@ -112,7 +134,30 @@ impl Consumers {
         if consumer.options.exclusive {
             self.exclusive = false;
         }
+        if let Some(line) = &mut self.line {
+            let was_active = line.front() == Some(&id);
+            line.retain(|other| *other != id);
+            if was_active {
+                self.choose_active();
+            }
+        }
         Some(consumer)
+    }
+
+    /// Of those in line the one with the highest priority is next, and of several the one that has
+    /// waited longest.
+    fn choose_active(&mut self) {
+        let Some(line) = &mut self.line else { return };
+        let priority = |id: &ConsumerId| {
+            let consumer = self.all.get(id.place as usize);
+            consumer.map_or(i64::MIN, |consumer| consumer.options.priority)
+        };
+        let highest = line.iter().map(priority).max();
+        let next = line.iter().position(|id| Some(priority(id)) == highest);
+        if let Some(next) = next.and_then(|at| line.remove(at)) {
+            line.push_front(next);
+            self.activate(next);
+        }
     }
 
     #[inline]
@@ -157,6 +202,9 @@ impl Consumers {
     /// Puts a consumer back into its ring.
     #[inline]
     pub fn activate(&mut self, id: ConsumerId) {
+        if !self.is_active(id) {
+            return;
+        }
         let Some(consumer) = self.get_mut(id) else {
             return;
         };

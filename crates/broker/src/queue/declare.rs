@@ -28,6 +28,11 @@ impl QueueOptions {
         arguments::durability(&self.arguments)
     }
 
+    /// How many lanes it has, one a priority.
+    pub(crate) fn lanes(&self) -> u64 {
+        arguments::lanes(&self.arguments)
+    }
+
     /// Checks the arguments of a new queue.
     pub(crate) fn validate(&self, resource: Resource<'_>, server_named: bool) -> Result<(), Error> {
         let kind = arguments::validate(&self.arguments, resource)?;

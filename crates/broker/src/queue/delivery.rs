@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use smallvec::SmallVec;
-use store::{Load, Message, Resident as _, Store};
+use store::{Load, Message, QueueSeq, Resident as _, Store};
 
 use super::consumers::{ConsumerId, ConsumerOptions};
-use super::leases::LeaseId;
+use super::lane::LaneId;
+use super::leases::{Lease, LeaseId};
 use super::{MAX_PER_HOLD, Queue, State};
 use crate::error::Error;
 use crate::outbox::{Delivery, Origin};
@@ -38,12 +39,14 @@ pub struct Got {
     pub lease: Option<LeaseId>,
     /// It was out for delivery before.
     pub redelivered: bool,
+    /// How often it has come back, if the queue counts that.
+    pub deliveries: u32,
     /// Messages still ready.
     pub remaining: usize,
 }
 
 /// The first message lies in a segment: it must be read, where no lock is held.
-struct NotAtHand(Load);
+struct NotAtHand(LaneId, Load);
 
 impl Queue {
     /// Adds a consumer. What is ready it gets when it is resumed. Fails with 403 where an exclusive
@@ -68,7 +71,13 @@ impl Queue {
 
     /// Removes a consumer; its leases stay out. True if it was the queue's last one.
     pub(crate) fn remove_consumer(&self, id: ConsumerId) -> bool {
-        self.change(|state| state.consumers.remove(id).is_some() && state.consumers.len() == 0)
+        self.change(|state| {
+            let last = state.consumers.remove(id).is_some() && state.consumers.len() == 0;
+            if last && let Some(rules) = &mut state.rules {
+                rules.last_used = rules.now;
+            }
+            last
+        })
     }
 
     /// Hands out more to a consumer that may have credit or room again.
@@ -94,38 +103,96 @@ impl Queue {
         loop {
             match self.try_get(no_ack) {
                 Ok(got) => return Ok(got),
-                Err(NotAtHand(load)) => self.complete_load(store.load_now(load)?),
+                Err(NotAtHand(lane, load)) => {
+                    let loaded = store.load_now(load)?;
+                    if let Some(resident) = self.residents.get(usize::from(lane.0)) {
+                        resident.complete_load(loaded);
+                    }
+                }
             }
         }
     }
 
     fn try_get(&self, no_ack: bool) -> Result<Option<Got>, NotAtHand> {
-        let mut state = self.lock();
-        if !state.ready.has_next() {
-            return match state.load_next() {
-                Some(load) => Err(NotAtHand(load)),
+        self.change(|state| {
+            if let Some(rules) = &mut state.rules {
+                rules.last_used = rules.now;
+            }
+            state.get(no_ack)
+        })
+    }
+}
+
+impl State {
+    fn get(&mut self, no_ack: bool) -> Result<Option<Got>, NotAtHand> {
+        let mut lane = self.lanes.first();
+        if self.rules.is_some() {
+            self.skip_expired(lane);
+            // What is behind those that are in the way is looked for; nothing, if all are.
+            self.skip_busy_groups();
+            lane = self.lanes.first();
+        }
+        if self.is_held_up(lane) {
+            return Ok(None);
+        }
+        if !self.lanes.get_mut(lane).ready.has_next() {
+            return match self.load_next(lane) {
+                Some(load) => Err(NotAtHand(lane, load)),
                 None => Ok(None),
             };
         }
-        let Some((message, seq, redelivered)) = state.ready.pop() else {
+        let Some((message, seq, redelivered)) = self.lanes.get_mut(lane).ready.pop() else {
             return Ok(None);
         };
+        let deliveries = self.deliveries(lane, seq);
         let lease = if no_ack {
-            state.store.remove(seq, Some(&message));
+            self.lanes.get_mut(lane).store.remove(seq, Some(&message));
+            self.left_group(lane, seq);
             None
         } else {
-            state.store.note_delivered(seq);
-            let kept = (!state.store.is_flushed(seq)).then(|| message.clone());
-            Some(state.leases.grant(kept, seq, None))
+            let lease = self.lease(lane, seq, &message, None);
+            let lease = self.leases.grant(lease);
+            if let Some(rules) = &mut self.rules {
+                rules.lease_group(lease, &message, lane, seq);
+            }
+            Some(lease)
         };
-        state.settle_down();
-        let remaining = state.ready.len();
         Ok(Some(Got {
             message,
             lease,
             redelivered,
-            remaining,
+            deliveries,
+            remaining: self.lanes.len(),
         }))
+    }
+
+    /// A lease on a message that is about to go out.
+    fn lease(
+        &mut self,
+        lane: LaneId,
+        seq: QueueSeq,
+        message: &Message,
+        consumer: Option<ConsumerId>,
+    ) -> Lease {
+        let store = &mut self.lanes.get_mut(lane).store;
+        store.note_delivered(seq);
+        Lease {
+            message: (!store.is_flushed(seq)).then(|| message.clone()),
+            seq,
+            lane,
+            body_len: message.body_len() as u32,
+            consumer,
+            deadline: 0,
+        }
+    }
+
+    /// How often a message has come back, if the queue counts that.
+    #[inline]
+    fn deliveries(&self, lane: LaneId, seq: QueueSeq) -> u32 {
+        match self.rules {
+            Some(_) => self.lanes.get(lane).store.returns(seq),
+            None => 0,
+        }
     }
 }
 
@@ -136,19 +203,29 @@ impl State {
     /// messages or credit.
     pub(crate) fn dispatch(&mut self, wakes: &mut Wakes) -> bool {
         let mut budget = MAX_PER_HOLD;
-        while self.ready.has_next() {
+        loop {
+            let mut lane = self.lanes.first();
+            if self.rules.is_some() && self.consumers.front().is_some() {
+                self.skip_expired(lane);
+                if !self.skip_busy_groups() {
+                    return false;
+                }
+                lane = self.lanes.first();
+            }
+            if !self.lanes.get_mut(lane).ready.has_next() {
+                return false;
+            }
             let Some((id, alone)) = self.consumers.front() else {
                 return false;
             };
             if budget == 0 {
                 return true;
             }
-            let wanted = if alone {
-                self.ready.at_hand().take(budget).count()
-            } else {
-                1
+            let wanted = match alone {
+                true => self.wanted_at_once(lane, budget),
+                false => 1,
             };
-            let moved = self.hand_over(id, wanted, wakes);
+            let moved = self.hand_over(lane, id, wanted, wakes);
             if moved < wanted {
                 self.consumers.deactivate_front();
             } else if !alone {
@@ -156,16 +233,39 @@ impl State {
             }
             budget -= moved;
         }
-        false
+    }
+
+    /// How many of the first messages may be handed over together.
+    #[inline]
+    fn wanted_at_once(&mut self, lane: LaneId, most: usize) -> usize {
+        let at_hand = self.lanes.get_mut(lane).ready.at_hand().take(most);
+        match &self.rules {
+            None => at_hand.count(),
+            // Each may make the next one wait.
+            Some(rules) if rules.groups.is_some() => 1,
+            Some(rules) => {
+                let good = |message: &&Message| {
+                    let deadline = rules.deadline(message);
+                    deadline.is_none_or(|deadline| deadline >= rules.now)
+                };
+                at_hand.take_while(good).count()
+            }
+        }
     }
 
     /// Moves up to `wanted` messages to one consumer; fewer where its credit or room ends there.
-    fn hand_over(&mut self, id: ConsumerId, wanted: usize, wakes: &mut Wakes) -> usize {
+    fn hand_over(
+        &mut self,
+        lane_id: LaneId,
+        id: ConsumerId,
+        wanted: usize,
+        wakes: &mut Wakes,
+    ) -> usize {
         let State {
-            ready,
+            lanes,
             leases,
             consumers,
-            store,
+            rules,
             ..
         } = self;
         let Some(consumer) = consumers.get_mut(id) else {
@@ -175,6 +275,7 @@ impl State {
         if count == 0 {
             return 0;
         }
+        let super::lane::Lane { ready, store, .. } = lanes.get_mut(lane_id);
         let ConsumerOptions { no_ack, handle, .. } = consumer.options;
         // What a log must know of is only gone once it has been sent.
         let leased = !no_ack || store.is_logged();
@@ -191,19 +292,42 @@ impl State {
         } else {
             consumer.options.channel.acquire(room)
         };
+        let deadline = match rules {
+            Some(rules) if !no_ack => rules.lease_deadline(consumer.options.timeout),
+            _ => 0,
+        };
+        let mut freed = Vec::new();
         for _ in 0..granted {
             let Some((message, seq, redelivered)) = ready.pop() else {
                 break;
             };
+            let deliveries = if rules.is_some() {
+                store.returns(seq)
+            } else {
+                0
+            };
             let origin = if leased {
                 store.note_delivered(seq);
-                let kept = (!store.is_flushed(seq)).then(|| message.clone());
+                let lease = leases.grant(Lease {
+                    message: (!store.is_flushed(seq)).then(|| message.clone()),
+                    seq,
+                    lane: lane_id,
+                    body_len: message.body_len() as u32,
+                    consumer: (!no_ack).then_some(id),
+                    deadline,
+                });
+                if let Some(rules) = rules {
+                    rules.leases.add(deadline, lease);
+                    rules.lease_group(lease, &message, lane_id, seq);
+                }
                 match no_ack {
-                    true => Origin::SettledWhenSent(leases.grant(kept, seq, None)),
-                    false => Origin::Leased(leases.grant(kept, seq, Some(id))),
+                    true => Origin::SettledWhenSent(lease),
+                    false => Origin::Leased(lease),
                 }
             } else {
                 store.remove(seq, Some(&message));
+                let groups = rules.as_mut().and_then(|rules| rules.groups.as_mut());
+                freed.extend(groups.and_then(|groups| groups.left(lane_id, seq)));
                 Origin::Taken(seq)
             };
             outbox.push(Delivery {
@@ -211,12 +335,16 @@ impl State {
                 origin,
                 consumer: handle,
                 redelivered,
+                deliveries,
             });
         }
         if !no_ack {
             consumer.outstanding += granted as u32;
         }
         wakes.add(outbox.release());
+        if !freed.is_empty() {
+            self.put_back(freed);
+        }
         granted
     }
 }

@@ -3,12 +3,20 @@
 //! The one mechanism behind AMQP's unacknowledged messages; a lease without a consumer is a
 //! basic.get. A slab, so that both ends are O(1) and one lease that stays out costs nothing more.
 
+use std::collections::BTreeSet;
+
 use slab::Slab;
 use store::{Message, QueueSeq};
 
 use super::State;
+use super::arguments::QueueKind;
 use super::consumers::ConsumerId;
+use super::dead_letter::Reason;
+use super::delivery::Wakes;
+use super::lane::LaneId;
 use super::ready::{Entry, MAX_IDLE_CAPACITY};
+use super::rules::Rules;
+use crate::clock::Millis;
 use crate::outbox::{Delivery, Origin};
 
 /// A lease, unique in its queue while it is out.
@@ -26,12 +34,57 @@ pub enum Outcome {
     Requeue,
 }
 
+/// A message that is out.
 #[derive(Debug)]
-struct Lease {
+pub(super) struct Lease {
     /// `None`: it lies in a segment, and would have to be read should it come back.
-    message: Option<Message>,
-    seq: QueueSeq,
-    consumer: Option<ConsumerId>,
+    pub message: Option<Message>,
+    pub seq: QueueSeq,
+    /// When it has been out for too long, in milliseconds; 0 = never.
+    pub deadline: Millis,
+    pub body_len: u32,
+    pub lane: LaneId,
+    /// `None` for a basic.get.
+    pub consumer: Option<ConsumerId>,
+}
+
+impl Lease {
+    fn returned(self) -> Entry {
+        Entry::returned(self.message, self.seq, self.body_len)
+    }
+}
+
+/// Leases that do not last for ever, by their ends.
+#[derive(Debug, Default)]
+pub(super) struct LeaseDeadlines(BTreeSet<(Millis, u32)>);
+
+impl LeaseDeadlines {
+    #[inline]
+    pub fn add(&mut self, deadline: Millis, lease: LeaseId) {
+        if deadline > 0 {
+            self.0.insert((deadline, lease.0));
+        }
+    }
+
+    #[inline]
+    fn remove(&mut self, deadline: Millis, lease: LeaseId) {
+        if deadline > 0 {
+            self.0.remove(&(deadline, lease.0));
+        }
+    }
+
+    /// When the next one ends.
+    pub fn next(&self) -> Option<Millis> {
+        self.0.first().map(|(deadline, _)| *deadline)
+    }
+
+    fn take_due(&mut self, now: Millis) -> Option<LeaseId> {
+        let (deadline, lease) = *self.0.first()?;
+        (deadline <= now).then(|| {
+            self.0.pop_first();
+            LeaseId(lease)
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -45,39 +98,32 @@ impl Leases {
     }
 
     #[inline]
-    pub fn grant(
-        &mut self,
-        message: Option<Message>,
-        seq: QueueSeq,
-        consumer: Option<ConsumerId>,
-    ) -> LeaseId {
-        let lease = Lease {
-            message,
-            seq,
-            consumer,
-        };
+    pub fn grant(&mut self, lease: Lease) -> LeaseId {
         // A slab of 2³² leases would need more memory than any machine has.
         LeaseId(self.out.insert(lease) as u32)
     }
 
-    /// Messages from a place on that are kept here, in order.
-    pub fn resident_from(&self, from: QueueSeq) -> Vec<(QueueSeq, &Message)> {
+    fn of_lane(&self, lane: LaneId) -> impl Iterator<Item = &Lease> {
+        let all = self.out.iter().map(|(_, lease)| lease);
+        all.filter(move |lease| lease.lane == lane)
+    }
+
+    /// Messages of a lane, from a place on, that are kept here, in order.
+    pub fn resident_from(&self, lane: LaneId, from: QueueSeq) -> Vec<(QueueSeq, &Message)> {
         let mut found: Vec<_> = self
-            .out
-            .iter()
-            .filter(|(_, lease)| lease.seq >= from)
-            .filter_map(|(_, lease)| Some((lease.seq, lease.message.as_ref()?)))
+            .of_lane(lane)
+            .filter(|lease| lease.seq >= from)
+            .filter_map(|lease| Some((lease.seq, lease.message.as_ref()?)))
             .collect();
         found.sort_unstable_by_key(|(seq, _)| *seq);
         found
     }
 
-    /// All places that are out, in order, and whether a persistent message is there.
-    pub fn places(&self) -> Vec<(QueueSeq, bool)> {
+    /// All places of a lane that are out, in order, and whether a persistent message is there.
+    pub fn places(&self, lane: LaneId) -> Vec<(QueueSeq, bool)> {
         let mut places: Vec<_> = self
-            .out
-            .iter()
-            .map(|(_, lease)| {
+            .of_lane(lane)
+            .map(|lease| {
                 let message = lease.message.as_ref();
                 (lease.seq, message.is_none_or(Message::is_persistent))
             })
@@ -96,29 +142,71 @@ impl Leases {
 }
 
 impl State {
+    fn end_lease(&mut self, id: LeaseId, outcome: Outcome) -> Option<Lease> {
+        let lease = self.leases.end(id)?;
+        if let Some(consumer) = lease.consumer {
+            self.consumers.release(consumer);
+        }
+        if let Some(rules) = &mut self.rules {
+            rules.leases.remove(lease.deadline, id);
+            if outcome != Outcome::Requeue {
+                rules.deadlines.forget(lease.lane, lease.seq);
+            }
+        }
+        self.release_group(id);
+        Some(lease)
+    }
+
     /// Ends leases. Those that are not out are ignored: their queue was deleted meanwhile.
     pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
         let mut returned = Vec::new();
         for id in leases {
-            let Some(lease) = self.leases.end(*id) else {
+            let Some(lease) = self.end_lease(*id, outcome) else {
                 continue;
             };
-            if let Some(consumer) = lease.consumer {
-                self.consumers.release(consumer);
-            }
             match outcome {
-                Outcome::Requeue => returned.push(Entry {
-                    message: lease.message,
-                    seq: lease.seq,
-                    redelivered: true,
-                }),
-                Outcome::Acknowledge | Outcome::Discard => {
-                    self.store.remove(lease.seq, lease.message.as_ref());
+                Outcome::Requeue => match self.has_come_back_too_often(&lease) {
+                    true => self.discard(lease.lane, lease.returned(), Reason::DeliveryLimit),
+                    false => returned.push((lease.lane, lease.returned())),
+                },
+                Outcome::Acknowledge => {
+                    let store = &mut self.lanes.get_mut(lease.lane).store;
+                    store.remove(lease.seq, lease.message.as_ref());
                 }
+                Outcome::Discard => self.discard(lease.lane, lease.returned(), Reason::Rejected),
             }
         }
-        if !returned.is_empty() {
-            self.ready.put_back(returned);
+        self.put_back(returned);
+    }
+
+    /// Counts that it comes back, where there is a limit.
+    fn has_come_back_too_often(&mut self, lease: &Lease) -> bool {
+        let Some(rules) = &self.rules else {
+            return false;
+        };
+        if rules.settings.kind != QueueKind::Quorum {
+            return false;
+        }
+        let limit = rules.settings.delivery_limit;
+        let store = &mut self.lanes.get_mut(lease.lane).store;
+        store.note_returned(lease.seq);
+        limit.is_some_and(|limit| store.returns(lease.seq) > limit)
+    }
+
+    /// Puts messages back to their places.
+    pub(super) fn put_back(&mut self, mut returned: Vec<(LaneId, Entry)>) {
+        while let Some((lane, _)) = returned.first() {
+            let lane = *lane;
+            let of_lane: Vec<Entry> = returned
+                .extract_if(.., |(other, _)| *other == lane)
+                .map(|(_, entry)| entry)
+                .collect();
+            self.note_returned(lane, &of_lane);
+            let (late, of_lane) = self.separate_late(lane, of_lane);
+            self.lanes.get_mut(lane).ready.put_back(of_lane);
+            for entry in late {
+                self.discard(lane, entry, Reason::Expired);
+            }
         }
     }
 
@@ -129,25 +217,50 @@ impl State {
         }
         let mut returned = Vec::new();
         for delivery in unsent {
-            let seq = match delivery.origin {
-                Origin::Taken(seq) => seq,
-                Origin::Leased(id) | Origin::SettledWhenSent(id) => match self.leases.end(id) {
-                    Some(lease) => {
-                        if let Some(consumer) = lease.consumer {
-                            self.consumers.release(consumer);
-                        }
-                        lease.seq
-                    }
-                    None => continue,
-                },
-            };
             let (message, redelivered) = (delivery.message, delivery.redelivered);
-            returned.push(Entry {
-                message: Some(message),
-                seq,
-                redelivered,
-            });
+            let (lane, seq) = match delivery.origin {
+                Origin::Taken(seq) => (self.lanes.of_priority(message.priority()), seq),
+                Origin::Leased(id) | Origin::SettledWhenSent(id) => {
+                    match self.end_lease(id, Outcome::Requeue) {
+                        Some(lease) => (lease.lane, lease.seq),
+                        None => continue,
+                    }
+                }
+            };
+            returned.push((lane, Entry::new(message, seq, redelivered)));
         }
-        self.ready.put_back(returned);
+        self.put_back(returned);
+    }
+
+    /// Tells the owners of consumers that have kept a message for too long.
+    pub(super) fn call_in_leases(&mut self, wakes: &mut Wakes) {
+        let State {
+            leases,
+            consumers,
+            rules,
+            ..
+        } = self;
+        let Some(rules) = rules else { return };
+        while let Some(id) = rules.leases.take_due(rules.now) {
+            let lease = leases.out.get(id.0 as usize);
+            let consumer = lease.and_then(|lease| lease.consumer);
+            if let Some(consumer) = consumer.and_then(|id| consumers.get_mut(id)) {
+                let timeout = consumer.options.timeout.or(rules.settings.consumer_timeout);
+                let options = &consumer.options;
+                let waker = options
+                    .outbox
+                    .push_timed_out(options.handle, timeout.unwrap_or_default());
+                wakes.add(waker);
+            }
+        }
+    }
+}
+
+impl Rules {
+    /// When a lease that is granted now has been out for too long; 0 = never.
+    #[inline]
+    pub fn lease_deadline(&self, of_consumer: Option<Millis>) -> Millis {
+        let timeout = of_consumer.or(self.settings.consumer_timeout);
+        timeout.map_or(0, |timeout| self.now.saturating_add(timeout))
     }
 }

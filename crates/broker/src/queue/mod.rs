@@ -6,36 +6,56 @@
 
 mod arguments;
 mod consumers;
+mod dead_letter;
 mod declare;
+mod delay;
 mod delivery;
+mod expiry;
+mod groups;
+mod lane;
 mod leases;
+mod limits;
 mod paging;
 mod policy;
 mod ready;
+mod rules;
+mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 
 use amqp::FieldTable;
 use parking_lot::{Mutex, MutexGuard};
-use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue};
+use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store};
 
-pub(crate) use arguments::{consumer_priority, unsupported};
+pub(crate) use arguments::{consumer_priority, consumer_timeout, unsupported};
 pub use consumers::{ConsumerId, ConsumerOptions};
+pub(crate) use dead_letter::{Dead, Onward, Reason};
 pub use declare::QueueOptions;
+pub(crate) use delay::{X_DELAY, delay};
 pub use delivery::{Got, Wakes};
 pub use leases::{LeaseId, Outcome};
+pub(crate) use limits::Refused;
+pub(crate) use rules::{After, Traits};
+pub(crate) use settings::{DeadLetterTo, Settings};
 pub use store::QueueSeq;
 
+use crate::burial;
+use crate::clock::Millis;
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
 use crate::policy::Applied;
+use crate::timer::Timer;
+use crate::vhost::VHost;
 use consumers::Consumers;
+use groups::Groups;
+use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
-use ready::{Entry, Ready};
+use ready::Ready;
+use rules::{Delay, Rules};
 
 /// At most this many messages are moved under one hold of the lock, where the work allows it.
 pub(crate) const MAX_PER_HOLD: usize = 128;
@@ -46,8 +66,8 @@ const MAX_WINDOW: usize = 2 * 1024 * 1024;
 /// A queue.
 #[derive(Debug)]
 pub struct Queue {
-    /// Unique for ever; the order in which several queues are locked, and the number of its stream
-    /// in the log.
+    /// Unique for ever; the order in which several queues are locked, and the number of its (first)
+    /// stream in the log.
     pub id: u64,
     /// Its name.
     pub name: Arc<str>,
@@ -67,32 +87,61 @@ pub struct Queue {
     pub(crate) consumed: AtomicBool,
     /// The policies that apply; a lock of its own, under which nothing else is locked.
     applied: Mutex<Applied>,
+    /// What publishers must know of its rules.
+    pub(crate) traits: Traits,
+    /// The vhost itself, where there is one.
+    pub(crate) vhost_ref: Weak<VHost>,
+    timer: Arc<Timer>,
+    me: Weak<Queue>,
+    /// What the store calls; by lane.
+    residents: Vec<Arc<LaneResident>>,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 pub(crate) struct State {
-    ready: Ready,
+    lanes: Lanes,
     leases: Leases,
     consumers: Consumers,
-    store: QueueStore,
+    /// `None` for a queue that only keeps messages in order.
+    rules: Option<Box<Rules>>,
     deleted: bool,
 }
 
 /// A position that the log must reach before what was done may be confirmed.
 pub type Logged = (Lsn, Durability);
 
+/// Where a queue is, and what it goes by.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    pub vhost: Arc<str>,
+    pub vhost_ref: Weak<VHost>,
+    pub timer: Arc<Timer>,
+    /// The exchange whose messages wait here for their time; `None` for a queue of clients.
+    pub delays_for: Option<Arc<str>>,
+}
+
+impl Surroundings {
+    /// What the queue of an exchange that delays messages is called in the log.
+    pub fn queue_name(&self) -> Arc<str> {
+        let exchange = self.delays_for.as_deref().unwrap_or_default();
+        format!("delayed messages of {exchange}").into()
+    }
+}
+
 /// The messages of a queue that was closed.
 #[derive(Debug)]
 pub(crate) struct Remains {
-    ready: Ready,
+    count: usize,
+    _ready: Vec<Ready>,
     _leases: Leases,
+    _rules: Option<Box<Rules>>,
 }
 
 impl Remains {
     /// How many were ready.
     pub fn ready(&self) -> usize {
-        self.ready.len()
+        self.count
     }
 }
 
@@ -105,61 +154,129 @@ pub struct Counts {
     pub unacked: usize,
     /// Consumers.
     pub consumers: usize,
+    /// Messages that wait for their time.
+    pub delayed: usize,
 }
 
 impl Queue {
-    /// A queue with nothing in it.
+    /// A queue with nothing in it; one store for each of its lanes.
     pub(crate) fn new(
         name: Arc<str>,
-        vhost: Arc<str>,
+        surroundings: Surroundings,
         options: QueueOptions,
-        store: QueueStore,
-    ) -> Queue {
-        let recovered = RecoveredQueue {
+        stores: Vec<QueueStore>,
+    ) -> Arc<Queue> {
+        let recovered = stores.into_iter().map(|store| RecoveredQueue {
             store,
             messages: Vec::new(),
             next_seq: QueueSeq(0),
-        };
-        Queue::recovered(name, vhost, options, recovered)
+        });
+        Queue::recovered(name, surroundings, options, recovered.collect())
     }
 
     /// A queue with what a restart has found.
+    ///
+    /// # Panics
+    /// Without any lane.
     pub(crate) fn recovered(
         name: Arc<str>,
-        vhost: Arc<str>,
+        surroundings: Surroundings,
         options: QueueOptions,
-        recovered: RecoveredQueue,
-    ) -> Queue {
-        let store = recovered.store;
-        let delivered = store.delivered();
-        let messages = recovered.messages.into_iter().map(|(seq, message)| Entry {
-            message: Some(message),
-            seq,
-            redelivered: seq < delivered,
+        mut recovered: Vec<RecoveredQueue>,
+    ) -> Arc<Queue> {
+        let now = surroundings.timer.clock.now();
+        let delay = surroundings.delays_for.clone().map(|exchange| Delay {
+            exchange,
+            messages: Lane::take_delayed(&mut recovered),
         });
-        let first = QueueSeq(0);
-        let paged = store.count_from(first);
-        let window = (store.budget() / 8).min(MAX_WINDOW);
-        let ready = Ready::recovered(paged, first, messages, recovered.next_seq, window);
-        Queue {
-            id: store.stream().0,
+        let lanes = Lanes::new(recovered.into_iter().map(Lane::new));
+        let mut lanes = lanes.expect("a queue has a lane");
+        let delaying = delay.is_some();
+        if delaying {
+            lanes.lowest().holds_nothing_ready();
+        }
+        let Surroundings {
+            vhost,
+            vhost_ref,
+            timer,
+            delays_for: _,
+        } = surroundings;
+        let settings = Settings::new(&options.arguments, &[]);
+        let rules = (!settings.is_plain() || delay.is_some()).then(|| {
+            let mut rules = Rules::new(settings, now);
+            rules.delay = delay;
+            rules
+        });
+        let traits = Traits::new(rules.as_ref().map(|rules| &rules.settings), delaying);
+        let consumers = Consumers::new(arguments::has_single_active_consumer(&options.arguments));
+        let id = lanes.lowest().store.stream().0;
+        let logged = lanes.lowest().store.is_logged();
+        let mut state = State {
+            lanes,
+            leases: Leases::default(),
+            consumers,
+            rules,
+            deleted: false,
+        };
+        if !delaying {
+            state.note_recovered(now);
+        }
+        Arc::new_cyclic(|me| Queue {
+            id,
             name,
             vhost,
             durable: options.durable,
             auto_delete: options.auto_delete,
             exclusive_owner: options.exclusive,
             arguments: options.arguments,
-            logged: store.is_logged(),
+            logged,
             consumed: AtomicBool::new(false),
             applied: Mutex::default(),
-            state: Mutex::new(State {
-                ready,
-                leases: Leases::default(),
-                consumers: Consumers::default(),
-                store,
-                deleted: false,
-            }),
+            traits,
+            vhost_ref,
+            timer,
+            me: me.clone(),
+            residents: LaneResident::all(me, &state.lanes),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Makes the store call on this queue when it has to.
+    pub(crate) fn register(&self, store: &Store) {
+        let mut streams = self
+            .state
+            .lock()
+            .lanes
+            .streams()
+            .collect::<Vec<_>>()
+            .into_iter();
+        for resident in &self.residents {
+            if let Some(stream) = streams.next() {
+                let resident: Weak<dyn store::Resident> = Arc::<LaneResident>::downgrade(resident);
+                store.register(stream, self.logged, resident);
+            }
         }
+        let mut state = self.state.lock();
+        // What it has in memory counts from the start.
+        state.settle_down();
+        // What its rules ask for happens once all that a restart finds is there: exchanges for
+        // dead letters, above all.
+        if let Some(rules) = &mut state.rules {
+            let now = self.timer.clock.now();
+            rules.scheduled = Some(now);
+            self.timer.schedule(self.id, now, self.me.clone());
+        }
+    }
+
+    /// Its streams in the log: one for each lane.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = store::StreamId> + use<> {
+        let first = self.id;
+        (first..first + self.residents.len() as u64).map(store::StreamId)
+    }
+
+    /// The time of day, as the node's clock has it.
+    pub(crate) fn now(&self) -> Millis {
+        self.timer.clock.now()
     }
 
     /// Its name for reply texts.
@@ -181,7 +298,15 @@ impl Queue {
     pub fn publish(&self, messages: impl Iterator<Item = Message>) -> Option<Logged> {
         self.change(|state| {
             let lsn = state.append(messages, &mut Record::Own)?;
-            Some((lsn, state.store.durability()))
+            Some((lsn, state.durability()))
+        })
+    }
+
+    /// Appends a message, unless there is no room for it and the queue refuses it then.
+    pub(crate) fn offer(&self, message: Message) -> Result<Option<Logged>, Refused> {
+        self.change(|state| {
+            let lsn = state.offer(message, &mut Record::Own)?;
+            Ok(lsn.map(|lsn| (lsn, state.durability())))
         })
     }
 
@@ -208,39 +333,61 @@ impl Queue {
     fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
         let mut wakes = Wakes::default();
         let mut state = self.state.lock();
+        state.refresh(&self.timer.clock);
         let result = change(&mut state);
-        while state.dispatch(&mut wakes) {
-            MutexGuard::bump(&mut state);
-        }
-        state.settle_down();
+        let After { bury } = self.finish(&mut state, &mut wakes);
         drop(state);
         wakes.wake();
+        if bury && let Some(me) = self.me.upgrade() {
+            burial::bury([me]);
+        }
         result
+    }
+
+    /// After a change, before the lock is released.
+    #[inline]
+    pub(crate) fn finish(&self, state: &mut MutexGuard<'_, State>, wakes: &mut Wakes) -> After {
+        while state.dispatch(wakes) {
+            MutexGuard::bump(state);
+        }
+        let after = match state.rules {
+            Some(_) => self.keep_rules(state),
+            None => After::default(),
+        };
+        state.settle_down();
+        after
     }
 
     /// Drops all ready messages; returns how many.
     pub fn purge(&self) -> usize {
         // Freed after the lock is released: dropping millions of messages takes a while.
         let dropped = self.state.lock().purge();
-        dropped.len()
+        dropped.iter().map(Ready::len).sum()
     }
 
     /// Numbers of messages and consumers now.
     pub fn counts(&self) -> Counts {
         let state = self.state.lock();
         Counts {
-            ready: state.ready.len(),
+            ready: state.len(),
             unacked: state.leases.len(),
             consumers: state.consumers.len(),
+            delayed: state.rules.as_ref().map_or(0, |rules| rules.delayed()),
         }
+    }
+
+    /// Bytes of messages that wait in memory.
+    pub fn resident_bytes(&self) -> usize {
+        let state = self.state.lock();
+        state.lanes.iter().map(|(_, lane)| lane.ready.bytes()).sum()
     }
 
     /// Marks the queue as gone if the conditions hold; tells its consumers; returns what is left
     /// of it, for the caller to drop where no lock is held.
     pub(crate) fn close(&self, if_unused: bool, if_empty: bool) -> Result<Remains, Error> {
-        let mut state = self.state.lock();
+        let state = self.state.lock();
         // Messages that are out do not count, and emptiness is looked at first: as in RabbitMQ.
-        if if_empty && !state.ready.is_empty() {
+        if if_empty && state.len() > 0 {
             return Err(Error::precondition(format!(
                 "{} not empty",
                 self.resource()
@@ -249,23 +396,47 @@ impl Queue {
         if if_unused && state.consumers.len() > 0 {
             return Err(Error::precondition(format!("{} in use", self.resource())));
         }
+        Ok(self.close_locked(state))
+    }
+
+    /// Closes the queue unless somebody has used it lately.
+    pub(crate) fn close_if_unused_for_too_long(&self) -> Option<Remains> {
+        let mut state = self.state.lock();
+        state.refresh(&self.timer.clock);
+        let expired = !state.deleted && state.is_unused_for_too_long();
+        expired.then(|| self.close_locked(state))
+    }
+
+    fn close_locked(&self, mut state: MutexGuard<'_, State>) -> Remains {
         state.deleted = true;
-        let ready = std::mem::take(&mut state.ready);
+        let count = state.len();
+        let ready = state.lanes.iter_mut();
+        let ready = ready
+            .map(|(_, lane)| std::mem::take(&mut lane.ready))
+            .collect();
+        let rules = state.rules.take();
         let leases = std::mem::take(&mut state.leases);
         let mut wakes = Wakes::default();
         // Under the lock, so that an owner who removes its consumer knows that no notice follows.
         std::mem::take(&mut state.consumers).cancel_all(&mut wakes);
         drop(state);
+        self.timer.forget(self.id);
         wakes.wake();
-        Ok(Remains {
-            ready,
+        Remains {
+            count,
+            _ready: ready,
             _leases: leases,
-        })
+            _rules: rules,
+        }
     }
 
     /// Nothing of the queue is kept any more. After the log was told that it is gone.
     pub(crate) fn release_store(&self) {
-        self.state.lock().store.close();
+        let mut state = self.state.lock();
+        state
+            .lanes
+            .iter_mut()
+            .for_each(|(_, lane)| lane.store.close());
     }
 
     /// True once the queue was deleted.
@@ -289,39 +460,155 @@ impl State {
         if self.deleted {
             return None;
         }
-        let count = self.ready.append(messages);
-        self.store.append(self.ready.last(count), record)
+        if self.is_special() {
+            return self.append_specially(messages, record);
+        }
+
+        let (lsn, count) = self.lanes.lowest().append(messages, record);
+        self.appended(LaneId::default(), count);
+        lsn
+    }
+
+    /// True if new messages do not simply go to the end of the queue.
+    #[inline]
+    fn is_special(&self) -> bool {
+        !self.lanes.is_single() || self.is_delaying()
+    }
+
+    /// True if messages wait here for their time, and not for consumers.
+    #[inline]
+    fn is_delaying(&self) -> bool {
+        self.rules
+            .as_ref()
+            .is_some_and(|rules| rules.delay.is_some())
+    }
+
+    #[cold]
+    fn append_specially(
+        &mut self,
+        messages: impl Iterator<Item = Message>,
+        record: &mut Record<'_>,
+    ) -> Option<Lsn> {
+        if let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) {
+            let Lane { ready, store, .. } = self.lanes.lowest();
+            let new: Vec<(QueueSeq, Message)> = messages
+                .map(|message| (ready.take_place(), message))
+                .collect();
+            let lsn = store.append(new.iter().map(|(seq, message)| (*seq, message)), record);
+            for (seq, message) in new {
+                delay.messages.add(seq, message);
+            }
+            return lsn;
+        }
+        let mut last = None;
+        for (lane, messages) in self.lanes.sort(messages) {
+            let messages = messages.into_iter();
+            let (lsn, count) = self.lanes.get_mut(lane).append(messages, record);
+            self.appended(lane, count);
+            last = last.max(lsn);
+        }
+        last
+    }
+
+    /// The last so many messages of a lane are new.
+    #[inline]
+    fn appended(&mut self, lane: LaneId, count: usize) {
+        if self.rules.is_some() || self.lanes.get(lane).ready.has_timed(count) {
+            self.note_deadlines(lane, count);
+        }
     }
 
     /// Before the lock is released: what is gone is logged, and memory is looked at.
     #[inline]
     pub fn settle_down(&mut self) {
-        self.store.log_gone(&mut Record::Own);
-        self.store.log_delivered();
-        self.store.note_resident(self.ready.bytes());
-        if self.consumers.len() > 0 {
+        if self.lanes.is_single() {
+            self.lanes.lowest().settle_down();
+        } else {
+            self.lanes
+                .iter_mut()
+                .for_each(|(_, lane)| lane.settle_down());
+        }
+        if self.consumers.len() > 0 || self.watches_first() {
             self.read_ahead();
         }
+        if self.is_special() {
+            self.settle_delayed();
+        }
+    }
+
+    /// Looks at memory, and has what will be due soon read.
+    #[cold]
+    fn settle_delayed(&mut self) {
+        let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) else {
+            return;
+        };
+        let store = &mut self.lanes.lowest().store;
+        store.note_resident(delay.messages.bytes());
+        while let Some(from) = delay.messages.wants_load() {
+            match store.plan_load(from, 1) {
+                Some(load) => {
+                    delay.messages.loading = true;
+                    return store.request_load(load);
+                }
+                None => delay.messages.none_to_load(from),
+            }
+        }
+    }
+
+    /// What confirms of this queue wait for.
+    pub fn durability(&mut self) -> Durability {
+        self.lanes.lowest().store.durability()
     }
 
     /// A transaction has ended these; what is gone becomes part of its record.
     pub fn settle_in(&mut self, leases: &[LeaseId], outcome: Outcome, record: &mut Record<'_>) {
         self.settle(leases, outcome);
-        self.store.log_gone(record);
+        self.log_gone_in(record);
+    }
+
+    /// What is gone becomes part of a record.
+    pub fn log_gone_in(&mut self, record: &mut Record<'_>) {
+        for (_, lane) in self.lanes.iter_mut() {
+            lane.store.log_gone(record);
+        }
     }
 
     /// The transaction was logged at that position.
     pub fn transaction_logged(&mut self, lsn: Lsn) {
-        self.store.transaction_logged(lsn);
+        for (_, lane) in self.lanes.iter_mut() {
+            lane.store.transaction_logged(lsn);
+        }
     }
 
-    fn purge(&mut self) -> Ready {
-        let dropped = self.ready.clear();
-        if !dropped.is_empty() {
-            let kept = self.leases.places();
-            self.store.purge(self.ready.next_seq(), &kept);
-            self.store.note_resident(0);
-        }
-        dropped
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        let groups = self.rules.as_ref().and_then(|rules| rules.groups.as_ref());
+        self.lanes.len() + groups.map_or(0, Groups::len)
+    }
+
+    fn purge(&mut self) -> Vec<Ready> {
+        let State {
+            lanes,
+            leases,
+            rules,
+            ..
+        } = self;
+        let purge = |(id, lane): (LaneId, &mut Lane)| {
+            let dropped = lane.ready.clear();
+            if !dropped.is_empty() {
+                let mut kept = leases.places(id);
+                if let Some(rules) = rules {
+                    if let Some(groups) = &mut rules.groups {
+                        groups.purge();
+                    }
+                    kept.extend(rules.dying.places(id));
+                    kept.sort_unstable_by_key(|(seq, _)| *seq);
+                }
+                lane.store.purge(lane.ready.next_seq(), &kept);
+                lane.store.note_resident(0);
+            }
+            dropped
+        };
+        lanes.iter_mut().map(purge).collect()
     }
 }

@@ -5,23 +5,27 @@ use store::{
     QueueStore, Resident, Written,
 };
 
-use super::{Queue, State};
+use super::State;
+use super::lane::{Lane, LaneId, LaneResident};
 
 /// Bytes that are read from segments at a time, if the queue may keep as many.
 const READ_AHEAD: usize = 1024 * 1024;
 
-impl Resident for Queue {
+impl Resident for LaneResident {
     fn begin_flush(&self, goal: FlushGoal) -> Option<Flush> {
+        let queue = self.queue()?;
         let mut dropped = Vec::new();
-        let mut state = self.lock();
-        let flush = state.begin_flush(goal);
+        let mut state = queue.lock();
+        let flush = state.begin_flush(self.lane, goal);
+        let bytes = state.resident_bytes(self.lane);
+        let store = &mut state.lanes.get_mut(self.lane).store;
         match &flush {
-            Some(flush) => state.store.begin_flush(flush.up_to),
+            Some(flush) => store.begin_flush(flush.up_to),
             None => {
-                state.store.flush_answered();
+                store.flush_answered();
                 // What was written while it was out, and has come back since, needs no memory.
-                if matches!(goal, FlushGoal::Resident(keep) if state.ready.bytes() > keep) {
-                    dropped = state.evict();
+                if matches!(goal, FlushGoal::Resident(keep) if bytes > keep) {
+                    dropped = state.evict(self.lane);
                 }
             }
         }
@@ -31,18 +35,20 @@ impl Resident for Queue {
     }
 
     fn abort_flush(&self) {
-        self.lock().store.abort_flush();
+        self.with_store(&mut |store, _| store.abort_flush());
     }
 
     fn complete_flush(&self, mut written: Written) {
+        let Some(queue) = self.queue() else { return };
         let dropped = {
-            let mut state = self.lock();
-            if !state.store.complete_flush(&mut written) {
+            let mut state = queue.lock();
+            let lane = state.lanes.get_mut(self.lane);
+            if !lane.store.complete_flush(&mut written) {
                 return;
             }
-            let dropped = state.evict();
-            let bytes = state.ready.bytes();
-            state.store.note_resident(bytes);
+            let dropped = state.evict(self.lane);
+            let bytes = state.resident_bytes(self.lane);
+            state.lanes.get_mut(self.lane).store.note_resident(bytes);
             dropped
         };
         // Thousands of messages are freed here, where nobody waits for it.
@@ -50,12 +56,27 @@ impl Resident for Queue {
     }
 
     fn complete_load(&self, loaded: Loaded) {
-        self.change(|state| {
-            let State { ready, store, .. } = state;
+        let Some(queue) = self.queue() else { return };
+        queue.change(|state| {
+            if loaded.look {
+                return state.note_looked_at(self.lane, &loaded);
+            }
+            let State { lanes, rules, .. } = state;
+            let Lane { ready, store, .. } = lanes.get_mut(self.lane);
+            if let Some(rules) = rules
+                && let Some(delay) = &mut rules.delay
+            {
+                let is_live = |seq| store.is_live(seq);
+                return delay.messages.loaded(loaded, rules.now, is_live);
+            }
             ready.loading = false;
             let delivered = store.delivered();
             let lost = loaded.lost;
-            ready.loaded(loaded, delivered, |seq| store.is_live(seq));
+            let dying = rules.as_ref().map(|rules| &rules.dying);
+            let is_dying = |seq| dying.is_some_and(|dying| dying.holds(self.lane, seq));
+            ready.loaded(loaded, delivered, |seq| {
+                store.is_live(seq) && !is_dying(seq)
+            });
             if lost > 0 {
                 // Which of them had been waiting is not known.
                 ready.recount_paged(|from| store.count_from(from));
@@ -64,71 +85,104 @@ impl Resident for Queue {
     }
 
     fn resident_bytes(&self) -> usize {
-        self.lock().ready.bytes()
+        let queue = self.queue();
+        queue.map_or(0, |queue| queue.lock().lanes.get(self.lane).ready.bytes())
     }
 
     fn with_store(&self, act: &mut dyn FnMut(&mut QueueStore, QueueSeq)) {
-        let mut state = self.lock();
-        let next = state.ready.next_seq();
-        act(&mut state.store, next);
+        if let Some(queue) = self.queue() {
+            let mut state = queue.lock();
+            let lane = state.lanes.get_mut(self.lane);
+            let next = lane.ready.next_seq();
+            act(&mut lane.store, next);
+        }
     }
 }
 
 impl State {
+    /// Bytes of messages of a lane that are in memory and not out with consumers.
+    fn resident_bytes(&self, lane: LaneId) -> usize {
+        match self.rules.as_ref().and_then(|rules| rules.delay.as_ref()) {
+            Some(delay) => delay.messages.bytes(),
+            None => self.lanes.get(lane).ready.bytes(),
+        }
+    }
+
     /// What to read for somebody who waits for the next message.
-    pub(super) fn load_next(&mut self) -> Option<Load> {
+    pub(super) fn load_next(&mut self, lane: LaneId) -> Option<Load> {
+        let Lane { ready, store, .. } = self.lanes.get_mut(lane);
         loop {
-            let from = self.ready.next_load()?;
-            let bytes = READ_AHEAD.min(self.store.budget());
-            let load = self.store.plan_load(from, bytes);
+            let from = ready.next_load()?;
+            let bytes = READ_AHEAD.min(store.budget());
+            let load = store.plan_load(from, bytes);
             if load.is_some() {
                 return load;
             }
-            self.ready.none_to_load(from);
+            ready.none_to_load(from);
         }
     }
 
     /// Has the next messages read while there are still some at hand.
     #[inline]
     pub(super) fn read_ahead(&mut self) {
-        if self.ready.wants_load().is_some()
-            && let Some(load) = self.load_next()
+        let lane = self.lanes.first();
+        if self.lanes.get_mut(lane).ready.wants_load().is_some()
+            && let Some(load) = self.load_next(lane)
         {
-            self.ready.loading = true;
-            self.store.request_load(load);
+            let Lane { ready, store, .. } = self.lanes.get_mut(lane);
+            ready.loading = true;
+            store.request_load(load);
         }
     }
 
     /// Forgets what lies in segments and is not among the next; for the caller to drop where no
     /// lock is held.
-    fn evict(&mut self) -> Vec<Message> {
-        let State { ready, store, .. } = self;
+    fn evict(&mut self, lane: LaneId) -> Vec<Message> {
+        let Lane { ready, store, .. } = self.lanes.get_mut(lane);
+        if let Some(rules) = &mut self.rules
+            && let Some(delay) = &mut rules.delay
+        {
+            let is_flushed = |seq| store.is_flushed(seq);
+            return delay.messages.evict(store.flushed(), rules.now, is_flushed);
+        }
         ready.evict(store.flushed(), |seq| store.is_flushed(seq))
     }
 
-    /// The next messages that are not in segments yet, in order; those that are out on leases
-    /// among them. `None` if the goal is reached.
-    fn begin_flush(&mut self, goal: FlushGoal) -> Option<Flush> {
+    /// The next messages that are not in segments yet, in order; those that are out on leases or
+    /// wait to be dead-lettered among them. `None` if the goal is reached.
+    fn begin_flush(&mut self, id: LaneId, goal: FlushGoal) -> Option<Flush> {
+        let Lane { ready, store, .. } = self.lanes.get(id);
         let reached = self.deleted
             || match goal {
-                FlushGoal::Resident(keep) => self.ready.bytes() <= keep,
-                FlushGoal::Log(epoch) => self.store.oldest_epoch().is_none_or(|at| at > epoch),
+                FlushGoal::Resident(keep) => self.resident_bytes(id) <= keep,
+                FlushGoal::Log(epoch) => store.oldest_epoch().is_none_or(|at| at > epoch),
             };
         if reached {
             return None;
         }
-        let from = self.store.flushed();
-        let mut leased = self.leases.resident_from(from).into_iter().peekable();
-        let mut ready = self.ready.resident_from(from).peekable();
+        let from = store.flushed();
+        let mut elsewhere = self.leases.resident_from(id, from);
+        if let Some(rules) = &self.rules {
+            elsewhere.extend(rules.dying.resident_from(id, from));
+            if let Some(groups) = &rules.groups {
+                elsewhere.extend(groups.resident_from(id, from));
+            }
+            if let Some(delay) = &rules.delay {
+                elsewhere.extend(delay.messages.resident_from(from));
+            }
+            elsewhere.sort_unstable_by_key(|(seq, _)| *seq);
+        }
+        let mut elsewhere = elsewhere.into_iter().peekable();
+        let mut ready = ready.resident_from(from).peekable();
         let mut messages: Vec<(QueueSeq, Message)> = Vec::new();
         let mut bytes = 0;
         while messages.len() < MAX_FLUSH_MESSAGES && bytes < MAX_FLUSH_BYTES {
-            let leased_first = match (leased.peek(), ready.peek()) {
-                (Some((leased, _)), Some((ready, _))) => leased < ready,
-                (leased, _) => leased.is_some(),
+            let elsewhere_first = match (elsewhere.peek(), ready.peek()) {
+                (Some((elsewhere, _)), Some((ready, _))) => elsewhere < ready,
+                (elsewhere, _) => elsewhere.is_some(),
             };
-            let next = if leased_first {
-                leased.next()
+            let next = if elsewhere_first {
+                elsewhere.next()
             } else {
                 ready.next()
             };

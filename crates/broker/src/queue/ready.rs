@@ -8,6 +8,9 @@
 //! segments already and is far from its turn is forgotten here: only counted, and read again when
 //! its turn comes. New messages then go to the back. Places in front are below those that are
 //! paged, and these are below those in the back.
+//!
+//! A message that leaves from the middle, because it has expired, leaves an empty place behind:
+//! so it costs a search and no move. The first place in front is never empty.
 
 use std::collections::VecDeque;
 
@@ -19,11 +22,59 @@ pub(super) struct Entry {
     /// `None`: it lies in a segment, and must be read first.
     pub message: Option<Message>,
     pub seq: QueueSeq,
+    /// Bytes of its body.
+    pub body_len: u32,
     /// It was out for delivery before.
     pub redelivered: bool,
+    /// Nothing is here any more.
+    gone: bool,
+}
+
+/// A waiting message that was looked for by its place.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Taken out.
+    Taken(Entry),
+    /// If it waits, it does so in a segment: [`Ready::take_paged`] if the store knows it.
+    Paged,
+    /// It does not wait.
+    No,
 }
 
 impl Entry {
+    #[inline]
+    pub fn new(message: Message, seq: QueueSeq, redelivered: bool) -> Self {
+        Entry {
+            body_len: message.body_len() as u32,
+            message: Some(message),
+            seq,
+            redelivered,
+            gone: false,
+        }
+    }
+
+    /// One that came back from a consumer. Without its message it lies in a segment.
+    pub fn returned(message: Option<Message>, seq: QueueSeq, body_len: u32) -> Self {
+        Entry {
+            message,
+            seq,
+            body_len,
+            redelivered: true,
+            gone: false,
+        }
+    }
+
+    /// One that waits in a segment.
+    pub fn unread(seq: QueueSeq, body_len: u32) -> Self {
+        Entry {
+            message: None,
+            seq,
+            body_len,
+            redelivered: false,
+            gone: false,
+        }
+    }
+
     fn bytes(&self) -> usize {
         self.message.as_ref().map_or(0, cost)
     }
@@ -37,6 +88,9 @@ fn cost(message: &Message) -> usize {
 
 /// An empty queue keeps room for this many messages; a backlog's worth is given back.
 pub(super) const MAX_IDLE_CAPACITY: usize = 16_384;
+/// Empty places that are left where they are, whatever their share.
+const MAX_GAPS: usize = 1_024;
+
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     /// Bytes of messages next in turn that stay in memory.
@@ -49,6 +103,10 @@ pub(super) struct Ready {
     paged_from: QueueSeq,
     back: VecDeque<Entry>,
     back_bytes: usize,
+    /// Empty places in front and back.
+    gaps: usize,
+    /// Bytes of all bodies; of those that a restart has found in segments, an estimate.
+    body_bytes: u64,
     next_seq: QueueSeq,
     /// Every place that was ever taken is below this: what is paged never is.
     taken: QueueSeq,
@@ -57,9 +115,10 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// What a restart has found: so many in segments, from a place on, then these.
+    /// What a restart has found: so many in segments, from a place on, with so many bytes of
+    /// bodies; then these.
     pub fn recovered(
-        paged: usize,
+        (paged, body_bytes): (usize, u64),
         paged_from: QueueSeq,
         messages: impl Iterator<Item = Entry>,
         next_seq: QueueSeq,
@@ -70,6 +129,7 @@ impl Ready {
             paged,
             paged_from,
             next_seq,
+            body_bytes,
             ..Ready::default()
         };
         messages.for_each(|entry| ready.push_back(entry));
@@ -77,7 +137,7 @@ impl Ready {
     }
 
     pub fn len(&self) -> usize {
-        self.front.len() + self.paged + self.back.len()
+        self.front.len() + self.paged + self.back.len() - self.gaps
     }
 
     pub fn is_empty(&self) -> bool {
@@ -90,14 +150,28 @@ impl Ready {
         self.front_bytes + self.back_bytes
     }
 
+    /// Bytes of all bodies.
+    #[inline]
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
     /// The place that the next message gets.
     #[inline]
     pub fn next_seq(&self) -> QueueSeq {
         self.next_seq
     }
 
+    /// Gives the next place to a message that does not wait here.
+    pub fn take_place(&mut self) -> QueueSeq {
+        let seq = self.next_seq;
+        self.next_seq = seq.next();
+        seq
+    }
+
     fn push_back(&mut self, entry: Entry) {
         let bytes = entry.bytes();
+        self.body_bytes += u64::from(entry.body_len);
         if self.paged == 0 && self.back.is_empty() {
             self.front_bytes += bytes;
             self.front.push_back(entry);
@@ -114,11 +188,7 @@ impl Ready {
         for message in messages {
             let seq = self.next_seq;
             self.next_seq = seq.next();
-            self.push_back(Entry {
-                message: Some(message),
-                seq,
-                redelivered: false,
-            });
+            self.push_back(Entry::new(message, seq, false));
         }
         (self.next_seq.0 - first.0) as usize
     }
@@ -135,20 +205,41 @@ impl Ready {
         entries.filter_map(|entry| Some((entry.seq, entry.message.as_ref()?)))
     }
 
+    /// True if one of the last `count` messages says when it came.
+    #[inline]
+    pub fn has_timed(&self, count: usize) -> bool {
+        self.last(count).any(|(_, message)| message.is_timed())
+    }
+
     /// Messages in front, in order, up to the first that has to be read.
     #[inline]
     pub fn at_hand(&mut self) -> impl Iterator<Item = &Message> {
+        self.turn_over();
+        let waiting = self.front.iter().filter(|entry| !entry.gone);
+        waiting.map_while(|entry| entry.message.as_ref())
+    }
+
+    /// The next one, if something is known of it in memory.
+    #[inline]
+    pub fn first(&mut self) -> Option<&Entry> {
+        self.turn_over();
+        self.front.front()
+    }
+
+    /// What is in the back comes to the front, if that is its turn.
+    #[inline]
+    fn turn_over(&mut self) {
         if self.front.is_empty() && self.paged == 0 && !self.back.is_empty() {
             std::mem::swap(&mut self.front, &mut self.back);
             std::mem::swap(&mut self.front_bytes, &mut self.back_bytes);
+            self.trim();
         }
-        self.front.iter().map_while(|entry| entry.message.as_ref())
     }
 
     /// True if the next message is in memory.
     #[inline]
     pub fn has_next(&mut self) -> bool {
-        self.at_hand().next().is_some()
+        self.first().is_some_and(|entry| entry.message.is_some())
     }
 
     /// Takes the next message, if it is in memory.
@@ -157,19 +248,119 @@ impl Ready {
         if !self.has_next() {
             return None;
         }
+        let entry = self.pop_resident()?;
+        Some((entry.message?, entry.seq, entry.redelivered))
+    }
+
+    /// Takes the next message, whether it is in memory or not. `next_live` says where the first one
+    /// lies in a segment from a place on.
+    pub fn pop_any(
+        &mut self,
+        next_live: impl FnOnce(QueueSeq) -> Option<QueueSeq>,
+    ) -> Option<Entry> {
+        if let Some(entry) = self.pop_resident() {
+            return Some(entry);
+        }
+        if self.paged == 0 {
+            return None;
+        }
+        let Some(seq) = next_live(self.paged_from) else {
+            self.none_to_load(self.paged_from);
+            return self.pop_resident();
+        };
+        self.paged_from = seq.next();
+        self.taken = self.taken.max(self.paged_from);
+        let body_len = self.take_paged();
+        Some(Entry::unread(seq, body_len))
+    }
+
+    /// Takes the first one, if something is known of it in memory.
+    #[inline]
+    fn pop_resident(&mut self) -> Option<Entry> {
+        self.turn_over();
         let entry = self.front.pop_front()?;
         self.front_bytes -= entry.bytes();
+        self.body_bytes = self.body_bytes.saturating_sub(entry.body_len.into());
         self.taken = self.taken.max(entry.seq.next());
-        if self.front.is_empty() && self.front.capacity() > MAX_IDLE_CAPACITY {
-            self.front = VecDeque::new();
+        self.trim();
+        Some(entry)
+    }
+
+    /// Takes back the message that was appended last.
+    pub fn pop_last(&mut self) -> Option<Entry> {
+        let (entries, bytes) = match self.back.is_empty() {
+            true => (&mut self.front, &mut self.front_bytes),
+            false => (&mut self.back, &mut self.back_bytes),
+        };
+        let entry = entries.pop_back_if(|entry| !entry.gone)?;
+        *bytes -= entry.bytes();
+        self.body_bytes = self.body_bytes.saturating_sub(entry.body_len.into());
+        Some(entry)
+    }
+
+    /// The first place in front is not an empty one.
+    #[inline]
+    fn trim(&mut self) {
+        if self.gaps > 0 {
+            while self.front.pop_front_if(|entry| entry.gone).is_some() {
+                self.gaps -= 1;
+            }
         }
-        Some((entry.message?, entry.seq, entry.redelivered))
+        if self.front.is_empty() {
+            if self.front.capacity() > MAX_IDLE_CAPACITY {
+                self.front = VecDeque::new();
+            }
+            if self.is_empty() {
+                self.body_bytes = 0;
+            }
+        }
+    }
+
+    /// Takes out the message at a place.
+    pub fn remove(&mut self, seq: QueueSeq) -> Found {
+        let in_back = self.back.front().is_some_and(|first| seq >= first.seq);
+        let (entries, bytes) = match in_back {
+            true => (&mut self.back, &mut self.back_bytes),
+            false => (&mut self.front, &mut self.front_bytes),
+        };
+        let at = entries.binary_search_by_key(&seq, |entry| entry.seq);
+        let Some(entry) = at.ok().and_then(|at| entries.get_mut(at)) else {
+            let paged = self.paged > 0 && !in_back && seq >= self.paged_from.max(self.taken);
+            return if paged { Found::Paged } else { Found::No };
+        };
+        if entry.gone {
+            return Found::No;
+        }
+        let taken = entry.clone();
+        *bytes -= entry.bytes();
+        entry.message = None;
+        entry.gone = true;
+        self.gaps += 1;
+        self.body_bytes = self.body_bytes.saturating_sub(taken.body_len.into());
+        self.trim();
+        if self.gaps > MAX_GAPS && self.gaps > (self.front.len() + self.back.len()) / 2 {
+            self.front.retain(|entry| !entry.gone);
+            self.back.retain(|entry| !entry.gone);
+            self.gaps = 0;
+        }
+        Found::Taken(taken)
+    }
+
+    /// One that waits in a segment is taken out, without having been read: its size is a guess.
+    pub fn take_paged(&mut self) -> u32 {
+        let size = self.body_bytes / self.len().max(1) as u64;
+        self.paged -= 1;
+        self.body_bytes -= size;
+        self.trim();
+        size as u32
     }
 
     /// Puts messages back where they were. Costs what lies before the last of them, not the
     /// length of the queue.
     pub fn put_back(&mut self, mut returned: Vec<Entry>) {
         self.front_bytes += returned.iter().map(Entry::bytes).sum::<usize>();
+        let body_bytes = returned.iter().map(|entry| u64::from(entry.body_len));
+        self.body_bytes += body_bytes.sum::<u64>();
         returned.sort_unstable_by_key(|entry| entry.seq);
         let Some(last) = returned.last() else { return };
         let before_last = self.front.partition_point(|entry| entry.seq < last.seq);
@@ -215,21 +406,20 @@ impl Ready {
             from,
             end,
             messages,
-            lost: _,
+            ..
         } = loaded;
         for (seq, message) in messages {
             if self.paged > 0 && seq >= self.paged_from {
                 if is_live(seq) {
                     self.paged -= 1;
                     self.front_bytes += cost(&message);
-                    self.front.push_back(Entry {
-                        message: Some(message),
-                        seq,
-                        redelivered: seq < delivered,
-                    });
+                    self.front
+                        .push_back(Entry::new(message, seq, seq < delivered));
                 }
             } else if let Ok(at) = self.front.binary_search_by_key(&seq, |entry| entry.seq)
-                && let Some(entry @ Entry { message: None, .. }) = self.front.get_mut(at)
+                && let Some(entry) = self.front.get_mut(at)
+                && entry.message.is_none()
+                && !entry.gone
             {
                 self.front_bytes += cost(&message);
                 entry.message = Some(message);
@@ -245,7 +435,15 @@ impl Ready {
             .front()
             .is_some_and(|entry| entry.message.is_none() && (from..end).contains(&entry.seq))
         {
-            self.front.pop_front();
+            self.drop_first();
+        }
+    }
+
+    /// The first one cannot be found anywhere.
+    fn drop_first(&mut self) {
+        if let Some(entry) = self.front.pop_front() {
+            self.body_bytes = self.body_bytes.saturating_sub(entry.body_len.into());
+            self.trim();
         }
     }
 
@@ -268,7 +466,7 @@ impl Ready {
             .is_some_and(|entry| entry.message.is_none())
         {
             tracing::error!(place = from.0, "a message is missing in its segment");
-            self.front.pop_front();
+            self.drop_first();
         }
     }
 
@@ -304,8 +502,12 @@ impl Ready {
         {
             self.paged_from = first.seq;
         }
-        self.paged += count;
         for entry in self.back.drain(..count) {
+            if entry.gone {
+                self.gaps -= 1;
+                continue;
+            }
+            self.paged += 1;
             self.back_bytes -= entry.bytes();
             dropped.extend(entry.message);
         }

@@ -18,6 +18,8 @@ fn message(number: u64) -> Message {
         properties: &[0, 0],
         persistent: !number.is_multiple_of(3),
         priority: 0,
+        times: None,
+        has_bcc: false,
     };
     Message::new(&head, &number.to_be_bytes())
 }
@@ -74,6 +76,7 @@ impl Client {
             outbox: self.outbox.clone(),
             handle: ConsumerHandle(handle),
             priority: 0,
+            timeout: None,
         }
     }
 
@@ -96,7 +99,7 @@ impl Client {
             }
             all.extend(items.into_iter().filter_map(|item| match item {
                 Outgoing::Delivery(delivery) => Some(delivery),
-                Outgoing::Cancelled(_) => None,
+                Outgoing::Cancelled(_) | Outgoing::TimedOut(..) => None,
             }));
             for handle in stalled {
                 if let Some(id) = consumers.get(&handle.0) {
@@ -593,13 +596,14 @@ fn unreadable_chunk_costs_no_other_messages() {
             queue.store.run_once();
         }
     }
-    let at_hand = queue.lock().ready.at_hand().count() as u64;
+    let at_hand = queue.lock().lanes.lowest().ready.at_hand().count() as u64;
     assert!((1..50).contains(&at_hand));
     let (from, end) = (QueueSeq(at_hand), QueueSeq(50));
-    queue.complete_load(store::Loaded {
+    queue.residents[0].complete_load(store::Loaded {
         from,
         end,
         messages: Vec::new(),
+        look: false,
         lost: 50,
     });
     let expected: Vec<u64> = (0..at_hand).chain(50..200).collect();

@@ -108,7 +108,7 @@ impl World {
         if !changes.is_empty() {
             self.model.log(Record::Change(changes));
         }
-        if let Some(logged @ (_, Durability::Fsync)) = logged {
+        if let Ok(Some(logged @ (_, Durability::Fsync))) = logged {
             let mut positions = LogPositions::default();
             positions.add(logged);
             self.model.wait(positions, self.model.appended());
@@ -228,6 +228,7 @@ impl World {
             outbox: self.outbox.clone(),
             handle: ConsumerHandle(handle),
             priority: 0,
+            timeout: None,
         };
         let consuming = self.session.consume(name, options, &FieldTable::new());
         let (queue, id) = consuming.unwrap_or_else(|error| panic!("{error}"));

@@ -106,7 +106,12 @@ impl Node {
                 transaction.publish(route, message).expect("it is small");
             }
             let mut positions = LogPositions::default();
-            positions.add(transaction.commit(&self.store).expect("it must survive"));
+            positions.add(
+                transaction
+                    .commit(&self.store)
+                    .expect("there is room")
+                    .expect("it must survive"),
+            );
             published.extend((first..).zip(PAIR).map(|(id, queue)| Published {
                 id,
                 queue,

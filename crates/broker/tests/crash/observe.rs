@@ -115,6 +115,7 @@ fn consume_all(world: &World, name: Name, count: usize) -> Vec<(u64, bool)> {
         outbox: world.outbox.clone(),
         handle: ConsumerHandle(0),
         priority: 0,
+        timeout: None,
     };
     let consuming = world.session.consume(name, options, &FieldTable::new());
     let (queue, consumer) = consuming.unwrap_or_else(|error| panic!("{error}"));
@@ -125,7 +126,7 @@ fn consume_all(world: &World, name: Name, count: usize) -> Vec<(u64, bool)> {
         world.outbox.drain(&mut items, &mut stalled);
         found.extend(items.into_iter().filter_map(|item| match item {
             Outgoing::Delivery(one) => Some((id(&one.message), one.redelivered)),
-            Outgoing::Cancelled(_) => None,
+            Outgoing::Cancelled(_) | Outgoing::TimedOut(..) => None,
         }));
         world.store.run_once();
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use broker::Outcome;
-use store::{Disk, Durability, Resident, Store};
+use store::{Disk, Durability, Store};
 use testkit::{FaultyDisk, Survival};
 
 use crate::lives::{check, open};

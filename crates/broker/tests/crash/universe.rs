@@ -133,6 +133,8 @@ pub fn message(id: u64, exchange: Name, key: Name, persistent: bool, size: usize
         properties: &[0, 0],
         persistent,
         priority: 0,
+        times: None,
+        has_bcc: false,
     };
     Message::new(&head, &body)
 }

@@ -226,6 +226,7 @@ impl World {
             match item {
                 Outgoing::Delivery(delivery) => self.arrived(delivery),
                 Outgoing::Cancelled(handle) => drop(self.consumers.remove(&handle.0)),
+                Outgoing::TimedOut(..) => {}
             }
         }
         any.then(|| stalled.into_iter().map(|handle| handle.0).collect())

@@ -101,7 +101,22 @@ impl QueueStore {
             stream: self.stream,
             from,
             end,
+            look: false,
             chunks,
+        })
+    }
+
+    /// What to read to see which messages expire by themselves: the next chunk before `to` that
+    /// holds any; `None` if there is none.
+    pub fn plan_look(&self, from: QueueSeq, to: QueueSeq) -> Option<Load> {
+        let mut chunks = self.index.from(from).take_while(|chunk| chunk.first < to);
+        let chunk = chunks.find(|chunk| chunk.expiring)?.clone();
+        Some(Load {
+            stream: self.stream,
+            from: from.max(chunk.first),
+            end: chunk.end(),
+            look: true,
+            chunks: vec![chunk],
         })
     }
 
@@ -132,6 +147,26 @@ impl QueueStore {
             .sum()
     }
 
+    /// About how many bytes those have: of what is gone from a chunk only the share is known.
+    pub fn bytes_from(&self, from: QueueSeq) -> u64 {
+        let chunks = self.index.from(from);
+        chunks
+            .map(|chunk| {
+                let share = u64::from(chunk.live) * u64::from(chunk.place.size);
+                share / u64::from(chunk.span.max(1))
+            })
+            .sum()
+    }
+
+    /// The first live message in segments from a place on.
+    pub fn next_live(&self, from: QueueSeq) -> Option<QueueSeq> {
+        self.index.from(from).find_map(|chunk| {
+            let places = chunk.first.max(from).0..chunk.end().0;
+            let mut places = places.map(QueueSeq);
+            places.find(|seq| chunk.is_live(*seq))
+        })
+    }
+
     /// What a manifest must hold of the queue, if it survives the process. Segments that nothing
     /// needs are given over for removal ([`QueueStore::take_doomed`]) once that is durable.
     pub(crate) fn snapshot(&mut self, next_seq: QueueSeq, active: Option<u64>) -> QueueSnapshot {
@@ -143,6 +178,7 @@ impl QueueStore {
             delivered: self.delivered,
             next_seq,
             next_segment: self.next_segment,
+            returns: self.returns.snapshot(),
             chunks: chunks.filter(|chunk| chunk.live > 0).collect(),
         }
     }
@@ -178,6 +214,7 @@ impl QueueStore {
             stream: self.stream,
             from: QueueSeq(0),
             end: chunks.last()?.end(),
+            look: false,
             chunks,
         };
         Some((load, ends))

@@ -7,6 +7,7 @@
 mod flush;
 mod marks;
 mod removal;
+mod returns;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,6 +15,7 @@ use std::sync::atomic::Ordering;
 use wal::{Durability, Lsn, StreamId, Urgency};
 
 pub use flush::{Flush, Written};
+pub(crate) use returns::forget_run;
 
 use crate::liveness::Epoch;
 use crate::load::Load;
@@ -26,6 +28,7 @@ use crate::seq::{QueueSeq, SeqRun};
 use crate::shared::Shared;
 use flush::Flushing;
 use marks::Marks;
+use returns::Returns;
 
 /// The node's counter of bytes in memory is told of changes of this size.
 const COUNTING_STEP: usize = 256 * 1024;
@@ -52,6 +55,7 @@ pub struct QueueStore {
     /// Places that have become empty since the last [`QueueStore::log_gone`].
     gone: Vec<QueueSeq>,
     runs: Vec<SeqRun>,
+    returns: Returns,
 }
 
 /// Operations of several queues that become one record.
@@ -100,6 +104,7 @@ impl QueueStore {
             flush_requested: false,
             gone: Vec::new(),
             runs: Vec::new(),
+            returns: Returns::default(),
         }
     }
 
@@ -117,6 +122,7 @@ impl QueueStore {
         store.delivered = parts.delivered;
         store.delivered_logged = parts.delivered;
         store.next_segment = parts.next_segment.max(1);
+        store.returns = Returns::recovered(parts.returns);
         let live = parts.messages.into_iter();
         let messages: Vec<(QueueSeq, Message)> = live
             .filter_map(|(seq, message)| Some((seq, message?)))

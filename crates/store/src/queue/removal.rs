@@ -12,6 +12,7 @@ impl QueueStore {
     /// A message is gone. [`QueueStore::log_gone`] follows, under the same lock.
     #[inline]
     pub fn remove(&mut self, seq: QueueSeq, message: Option<&Message>) {
+        self.returns.forget(seq);
         if seq < self.flushed {
             self.gone.push(seq);
             return;
@@ -95,6 +96,7 @@ impl QueueStore {
         }
         for run in &runs {
             self.remove_from_index(*run);
+            self.returns.forget_run(*run);
         }
         if let Some(flushing) = &mut self.flushing {
             flushing.gone.extend(&runs);

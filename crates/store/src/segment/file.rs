@@ -174,10 +174,12 @@ impl SegmentWriter {
             .map(|closed| {
                 let (places, others) = rest.split_at(closed.count as usize);
                 rest = others;
+                let expiring = places.iter().any(|(_, message)| message.expires());
                 let places = places
                     .iter()
                     .map(|(seq, message)| (*seq, message.is_persistent()));
-                Chunk::new(closed, segment.number, start + closed.start as u64, places)
+                let offset = start + closed.start as u64;
+                Chunk::new(closed, segment.number, offset, places, expiring)
             })
             .collect())
     }

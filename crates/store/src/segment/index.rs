@@ -30,6 +30,8 @@ pub(crate) struct Chunk {
     pub gone: Option<Box<[u64]>>,
     /// A bit for each place that ends with the process. `None` where there are none.
     pub transient: Option<Box<[u64]>>,
+    /// Some of its messages expire by themselves.
+    pub expiring: bool,
 }
 
 fn bit(place: u64) -> (usize, u64) {
@@ -47,6 +49,7 @@ impl Chunk {
         segment: u64,
         offset: u64,
         places: impl Iterator<Item = (QueueSeq, bool)>,
+        expiring: bool,
     ) -> Chunk {
         let span = (closed.end.0 - closed.first.0) as u32;
         let mut gone =
@@ -72,6 +75,7 @@ impl Chunk {
             live: closed.count,
             gone,
             transient,
+            expiring,
         }
     }
 

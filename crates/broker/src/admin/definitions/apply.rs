@@ -9,7 +9,6 @@ use super::plan::{BindingPlan, Plan, TopologyPlan};
 use crate::admin::{Admin, AdminError};
 use crate::binding::{Binding, Destination, DestinationKey};
 use crate::definitions;
-use crate::exchange::Exchange;
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -76,7 +75,7 @@ impl TopologyPlan {
         vhost.change(|topology| topology.set_policies(self.policies));
         in_parts(vhost, self.exchanges, |topology, (name, options)| {
             if !topology.exchanges.contains_key(&name) {
-                topology.insert_exchange(Exchange::new(name, options));
+                topology.insert_exchange(vhost.make_exchange(name, options));
             }
         });
         in_parts(vhost, self.queues, |topology, (name, options)| {

@@ -50,7 +50,7 @@ pub(super) struct TopologyPlan {
     pub exchanges: Vec<(Arc<str>, ExchangeOptions)>,
     pub queues: Vec<(Arc<str>, QueueOptions)>,
     pub bindings: Vec<BindingPlan>,
-    /// All exchanges that there will be, with their types.
+    /// All exchanges that there will be, with the types that they route as.
     known_exchanges: BTreeMap<Arc<str>, ExchangeKind>,
     /// All queues that there will be.
     known_queues: BTreeSet<Arc<str>>,
@@ -117,7 +117,7 @@ impl Plan {
             let topology = vhost.read();
             let known = self.topologies.entry(vhost.name.clone()).or_default();
             let exchanges = topology.exchanges.values();
-            known.known_exchanges = exchanges.map(|x| (x.name.clone(), x.kind)).collect();
+            known.known_exchanges = exchanges.map(|x| (x.name.clone(), x.routed_as())).collect();
             known.known_queues = topology.queues.keys().cloned().collect();
         }
         let every = crate::vhost::PREDECLARED;
@@ -311,7 +311,8 @@ impl Plan {
         let name: Arc<str> = name.into();
         // One that is there stays as it is.
         if !topology.known_exchanges.contains_key(&name) {
-            topology.known_exchanges.insert(name.clone(), kind);
+            let routed_as = options.routed_as();
+            topology.known_exchanges.insert(name.clone(), routed_as);
             topology.exchanges.push((name, options));
         }
         Ok(())

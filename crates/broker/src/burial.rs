@@ -1,0 +1,267 @@
+//! Dead-lettering: moves messages from a queue to those that its dead letter exchange leads to.
+//!
+//! A step locks all queues concerned, in order of id, and is one record of the log: a message is in
+//! its queue or in the others, whatever happens to the process. What a step makes too long has dead
+//! letters itself; they are taken from a list of work, not by recursion, since clients decide how
+//! long the chain is.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use amqp::Properties;
+use store::{MAX_TRANSACTION, Message, Record, Times, TransactionRecord};
+
+use crate::death::{BCC, CC, Death, Deaths};
+use crate::exchange::Head;
+use crate::locked::LockedQueues;
+use crate::queue::{Dead, DeadLetterTo, Onward, Queue, X_DELAY, delay};
+use crate::routing::{Route, route};
+use crate::vhost::VHost;
+
+/// Queues with messages to move.
+type Work = VecDeque<Arc<Queue>>;
+
+/// Moves what waits in these queues, and then in those that this made too long.
+pub(crate) fn bury(queues: impl IntoIterator<Item = Arc<Queue>>) {
+    let mut work: Work = queues.into_iter().collect();
+    while let Some(queue) = work.pop_front() {
+        if let Some(vhost) = queue.vhost_ref.upgrade()
+            && queue.lock().begin_burial()
+        {
+            bury_one(&queue, &vhost, &mut work);
+        }
+    }
+}
+
+fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work) {
+    loop {
+        // In a statement of its own, so that the lock is released.
+        let next = queue.lock().next_dead();
+        let Some((to, dead)) = next else { return };
+        let letters = dead.into_iter();
+        let letters: Vec<Letter> = letters
+            .map(|dead| Letter::new(queue, vhost, &to, dead))
+            .collect();
+        if !deliver(queue, vhost, &to, &letters, work) {
+            return;
+        }
+    }
+}
+
+/// A dead message as it will arrive, and where.
+struct Letter {
+    /// `None`: there is nothing to deliver, it cannot be read.
+    message: Option<Message>,
+    route: Route,
+}
+
+impl Letter {
+    fn new(queue: &Queue, vhost: &VHost, to: &Onward, mut dead: Dead) -> Letter {
+        if dead.message.is_none() {
+            dead.message = read(queue, vhost, &dead);
+        }
+        let (message, route) = match (&dead.message, to) {
+            (Some(message), Onward::DeadLetters(to)) => address(queue, vhost, to, message, &dead),
+            (Some(message), Onward::Due(exchange)) => let_go(queue, vhost, exchange, message),
+            (None, _) => (None, Route::default()),
+        };
+        Letter { message, route }
+    }
+
+    /// Bytes that it adds to a record.
+    fn size(&self) -> usize {
+        let size = self.message.as_ref().map_or(0, Message::stored_len);
+        size.saturating_mul(self.route.queues.len())
+    }
+}
+
+/// The message, from its segment.
+fn read(queue: &Queue, vhost: &VHost, dead: &Dead) -> Option<Message> {
+    let load = queue.lock().plan_dead(dead)?;
+    match vhost.store.load_now(load) {
+        Ok(loaded) => loaded
+            .messages
+            .into_iter()
+            .find(|(seq, _)| *seq == dead.seq)
+            .map(|(_, message)| message),
+        Err(error) => {
+            tracing::error!(queue = %queue.name, %error, "cannot read a message to dead-letter it");
+            None
+        }
+    }
+}
+
+fn address(
+    queue: &Queue,
+    vhost: &VHost,
+    to: &DeadLetterTo,
+    message: &Message,
+    dead: &Dead,
+) -> (Option<Message>, Route) {
+    let now = queue.now();
+    let Ok(mut deaths) = Deaths::of(message) else {
+        // Headers were checked when it was published.
+        return (None, Route::default());
+    };
+    let death = Death {
+        queue: &queue.name,
+        reason: dead.reason,
+        now,
+    };
+    deaths.add(message, &death);
+    let mut keys = vec![
+        to.routing_key
+            .as_deref()
+            .unwrap_or(message.routing_key())
+            .to_vec(),
+    ];
+    if to.routing_key.is_none() {
+        keys.extend(deaths.keys_in(CC));
+        keys.extend(deaths.keys_in(BCC));
+    }
+    let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let mut found = find(vhost, &to.exchange, message, &keys);
+    let before = found.queues.len();
+    found
+        .queues
+        .retain(|target| !deaths.comes_round(&target.name, dead.reason));
+    if found.queues.len() < before {
+        tracing::warn!(
+            queue = %queue.name, vhost = %queue.vhost,
+            "a dead letter came round to a queue where it had died: it is dropped there"
+        );
+    }
+    let times = found.timed.then_some(Times {
+        arrival: now,
+        expiration: None,
+    });
+    match deaths.rewrite(message, to, times) {
+        Ok(letter) => (Some(letter), found),
+        Err(_) => (None, found),
+    }
+}
+
+/// A message that has waited for as long as it was told to: from now on it does not say so any more.
+/// The sign of its delay says that it was delayed, as RabbitMQ's plugin does.
+fn let_go(
+    queue: &Queue,
+    vhost: &VHost,
+    exchange: &str,
+    message: &Message,
+) -> (Option<Message>, Route) {
+    let properties = Properties::from_wire(message.properties());
+    let waited = delay(properties).and_then(|delay| i64::try_from(delay).ok());
+    let headers = properties.headers().unwrap_or_default().to_owned();
+    let headers = headers.map(|headers| headers.with(X_DELAY, -waited.unwrap_or_default()));
+    let rewritten = headers.and_then(|headers| properties.with_headers(&headers));
+    let Ok(properties) = rewritten else {
+        // They were checked when it was published.
+        return (None, Route::default());
+    };
+    let message = message.with_properties(&properties);
+    let copies = Deaths::of(&message).map_or_else(
+        |_| Vec::new(),
+        |headers| [headers.keys_in(CC), headers.keys_in(BCC)].concat(),
+    );
+    let mut keys = vec![message.routing_key()];
+    keys.extend(copies.iter().map(Vec::as_slice));
+    let route = find(vhost, exchange, &message, &keys);
+    let expiration = message.times().and_then(|times| times.expiration);
+    // What it may wait for in queues begins now.
+    let times = (route.timed || expiration.is_some()).then(|| Times {
+        arrival: queue.now(),
+        expiration,
+    });
+    (Some(message.with_times(times)), route)
+}
+
+fn find(vhost: &VHost, exchange: &str, message: &Message, keys: &[&[u8]]) -> Route {
+    let topology = vhost.read();
+    if !topology.exchanges.contains_key(exchange) {
+        return Route::default();
+    }
+    let properties = Properties::from_wire(message.properties());
+    let head = Head {
+        keys,
+        headers: properties.headers(),
+        properties,
+    };
+    route(&topology, exchange, &head)
+}
+
+/// Moves the letters, in order; false if one of them cannot go now.
+fn deliver(
+    from: &Arc<Queue>,
+    vhost: &VHost,
+    to: &Onward,
+    letters: &[Letter],
+    work: &mut Work,
+) -> bool {
+    let targets = letters.iter().flat_map(|letter| &letter.route.queues);
+    let mut locked = LockedQueues::lock(targets.chain([from]));
+    let mut shared = TransactionRecord::default();
+    // A record has a largest size. Beyond it a crash may leave a message in both queues.
+    let fits = letters.iter().map(Letter::size).sum::<usize>() < MAX_TRANSACTION / 2;
+    let mut all_went = true;
+    for letter in letters {
+        let mut record = match fits {
+            true => Record::Shared(&mut shared),
+            false => Record::Own,
+        };
+        let went = letter.deliver(&mut locked, to, &mut record);
+        let Some(source) = locked.get_mut(from.id) else {
+            break;
+        };
+        match (went, to) {
+            (true, _) => source.bury_first(),
+            (false, Onward::Due(_)) => source.put_off_first(),
+            (false, Onward::DeadLetters(_)) => {
+                all_went = false;
+                break;
+            }
+        }
+    }
+    if let Some(source) = locked.get_mut(from.id) {
+        if !all_went {
+            source.put_off_burial();
+        }
+        if fits {
+            source.log_gone_in(&mut Record::Shared(&mut shared));
+        }
+    }
+    locked.commit(&vhost.store, &shared);
+    work.extend(locked.release());
+    all_went
+}
+
+impl Letter {
+    /// Appends the message to its queues; false if it must stay where it is.
+    fn deliver(&self, locked: &mut LockedQueues<'_>, to: &Onward, record: &mut Record<'_>) -> bool {
+        let Some(message) = &self.message else {
+            return true;
+        };
+        let targets = &self.route.queues;
+        let all_take = || {
+            targets.iter().all(|queue| {
+                let state = locked.get(queue.id);
+                state.is_some_and(|state| state.takes(message))
+            })
+        };
+        let may_go = match to {
+            Onward::DeadLetters(to) if to.at_least_once => !targets.is_empty() && all_take(),
+            Onward::DeadLetters(_) => true,
+            // It was confirmed; but what leads nowhere goes nowhere.
+            Onward::Due(_) => all_take(),
+        };
+        if !may_go {
+            return false;
+        }
+        for queue in targets {
+            if let Some(state) = locked.get_mut(queue.id) {
+                // As a publisher's message that is refused: nobody can be told.
+                let _ = state.offer(message.clone(), record);
+            }
+        }
+        true
+    }
+}

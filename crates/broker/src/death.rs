@@ -1,0 +1,183 @@
+//! What a dead letter says of itself: `x-death` and its like, and where it may not go again.
+//!
+//! Source: RabbitMQ's documentation "Dead Letter Exchanges", and `rabbit_dead_letter` of release
+//! 3.13 for the order of entries and the types of values.
+
+use amqp::{DecodeError, FieldTable, FieldValue, Properties, Property};
+use store::{Message, MessageHead, Times};
+
+use crate::queue::{DeadLetterTo, Reason};
+
+const X_DEATH: &str = "x-death";
+/// The header with further routing keys.
+pub(crate) const CC: &str = "CC";
+/// The same, which consumers do not see.
+pub(crate) const BCC: &str = "BCC";
+
+/// A message's deaths so far, the last one first, and whatever else its headers hold.
+pub(crate) struct Deaths {
+    headers: FieldTable,
+    entries: Vec<FieldTable>,
+}
+
+/// How and when a message left its queue.
+pub(crate) struct Death<'a> {
+    pub queue: &'a str,
+    pub reason: Reason,
+    /// Milliseconds of the Unix epoch.
+    pub now: u64,
+}
+
+impl Deaths {
+    /// What the message says.
+    pub fn of(message: &Message) -> Result<Deaths, DecodeError> {
+        let properties = Properties::from_wire(message.properties());
+        let headers = match properties.headers() {
+            Some(headers) => headers.to_owned()?,
+            None => FieldTable::new(),
+        };
+        let entries = match headers.get(X_DEATH) {
+            Some(FieldValue::Array(entries)) => entries.iter().filter_map(entry).collect(),
+            _ => Vec::new(),
+        };
+        Ok(Deaths { headers, entries })
+    }
+
+    /// True if the message, on its way to that queue, comes back to where it has died already, with
+    /// nobody having refused it in between: it would go round for ever.
+    pub fn comes_round(&self, queue: &str, reason: Reason) -> bool {
+        let died_in = |entry: &FieldTable| text(entry, "queue") == Some(queue);
+        let was_rejected = |entry: &FieldTable| text(entry, "reason") == Some("rejected");
+        if reason == Reason::Rejected {
+            return false;
+        }
+        match self.entries.iter().position(died_in) {
+            Some(at) => !self.entries[..=at].iter().any(was_rejected),
+            None => false,
+        }
+    }
+
+    /// The routing keys in a header: `CC` or `BCC`.
+    pub fn keys_in(&self, header: &str) -> Vec<Vec<u8>> {
+        match self.headers.get(header) {
+            Some(FieldValue::Array(keys)) => keys
+                .iter()
+                .filter_map(|key| match key {
+                    FieldValue::LongStr(key) => Some(key.clone()),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Adds a death; the entry of the same queue and reason, if there is one, counts it.
+    pub fn add(&mut self, message: &Message, death: &Death<'_>) {
+        let properties = Properties::from_wire(message.properties());
+        let same = |entry: &FieldTable| {
+            text(entry, "queue") == Some(death.queue)
+                && text(entry, "reason") == Some(death.reason.name())
+        };
+        let is_first = self.entries.is_empty();
+        let entry = match self.entries.iter().position(same) {
+            Some(at) => {
+                let mut entry = self.entries.remove(at);
+                let count = entry.get("count").and_then(FieldValue::as_i64).unwrap_or(1);
+                entry.insert("count", FieldValue::I64(count.saturating_add(1)));
+                entry
+            }
+            None => self.new_entry(message, death, properties),
+        };
+        self.entries.insert(0, entry);
+        let exchange = String::from_utf8_lossy(message.exchange()).into_owned();
+        let event = [
+            ("reason", death.reason.name()),
+            ("queue", death.queue),
+            ("exchange", &exchange),
+        ];
+        for (name, value) in event {
+            if is_first {
+                self.headers.insert(&format!("x-first-death-{name}"), value);
+            }
+            self.headers.insert(&format!("x-last-death-{name}"), value);
+        }
+        let entries = self.entries.iter().cloned().map(FieldValue::Table);
+        self.headers
+            .insert(X_DEATH, FieldValue::Array(entries.collect()));
+    }
+
+    fn new_entry(
+        &self,
+        message: &Message,
+        death: &Death<'_>,
+        properties: Properties<'_>,
+    ) -> FieldTable {
+        let mut keys = vec![message.routing_key().to_vec()];
+        keys.extend(self.keys_in(CC));
+        let keys = keys.into_iter().map(FieldValue::LongStr).collect();
+        let exchange = FieldValue::LongStr(message.exchange().to_vec());
+        let mut entry = FieldTable::new();
+        if let Some(expiration) = properties.text(Property::Expiration) {
+            entry.insert(
+                "original-expiration",
+                FieldValue::LongStr(expiration.to_vec()),
+            );
+        }
+        entry
+            .with("count", FieldValue::I64(1))
+            .with("reason", death.reason.name())
+            .with("queue", death.queue)
+            .with("time", FieldValue::Timestamp(death.now / 1_000))
+            .with("exchange", exchange)
+            .with("routing-keys", FieldValue::Array(keys))
+    }
+
+    /// The message as it goes on: with its deaths, without an expiration, under the new exchange
+    /// and, if one is set, the new routing key. Headers are in order of their names.
+    pub fn rewrite(
+        self,
+        message: &Message,
+        to: &DeadLetterTo,
+        times: Option<Times>,
+    ) -> Result<Message, DecodeError> {
+        let mut headers: Vec<(&str, &FieldValue)> = self.headers.iter().collect();
+        headers.sort_by_key(|(name, _)| *name);
+        let headers = headers
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.clone()));
+        let properties = Properties::from_wire(message.properties());
+        let properties = properties.with_headers(&headers.collect())?;
+        let properties = Properties::from_wire(&properties).without(Property::Expiration)?;
+        let head = MessageHead {
+            exchange: to.exchange.as_bytes(),
+            routing_key: to.routing_key.as_deref().unwrap_or(message.routing_key()),
+            properties: &properties,
+            persistent: message.is_persistent(),
+            priority: message.priority(),
+            times,
+            has_bcc: message.has_bcc(),
+        };
+        Ok(Message::new(&head, message.body()))
+    }
+}
+
+/// An entry of `x-death`, if it says all that one must say.
+fn entry(value: &FieldValue) -> Option<FieldTable> {
+    let FieldValue::Table(entry) = value else {
+        return None;
+    };
+    let wanted = [
+        "exchange",
+        "queue",
+        "routing-keys",
+        "reason",
+        "count",
+        "time",
+    ];
+    let complete = wanted.iter().all(|name| entry.get(name).is_some());
+    complete.then(|| entry.clone())
+}
+
+fn text<'t>(table: &'t FieldTable, name: &str) -> Option<&'t str> {
+    table.get(name)?.as_str()
+}

@@ -1,0 +1,276 @@
+//! Messages that expire: `x-message-ttl`, `message-ttl`, and each message's own `expiration`.
+//!
+//! Where deadlines ascend with places, only the first message has to be looked at: when its time
+//! comes it is the first, whatever has happened meanwhile. Those that would have to overtake others
+//! are in a heap as well, and leave from the middle of the queue at their time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ahash::HashSet;
+use store::{Loaded, Message, QueueSeq};
+
+use super::State;
+use super::dead_letter::Reason;
+use super::lane::LaneId;
+use super::ready::Entry;
+use super::rules::Rules;
+use super::settings::Settings;
+use crate::clock::Millis;
+
+/// Deadlines that do not come in order of places.
+#[derive(Debug, Default)]
+pub(super) struct Deadlines {
+    /// Includes messages that have gone since.
+    overtaking: BinaryHeap<Reverse<(Millis, LaneId, QueueSeq)>>,
+    /// Those in segments whose time came while they were out.
+    late: HashSet<(LaneId, QueueSeq)>,
+    /// Some of those that wait expire in order of places.
+    in_order: bool,
+    /// By lane: the highest deadline among those that wait; the end of time if one waits for ever.
+    highest: Vec<Millis>,
+}
+
+impl Deadlines {
+    fn note(&mut self, lane: LaneId, seq: QueueSeq, deadline: Option<Millis>) {
+        let index = usize::from(lane.0);
+        if self.highest.len() <= index {
+            // What waited before anybody asked may wait for ever.
+            self.highest.resize(index + 1, Millis::MAX);
+        }
+        let highest = &mut self.highest[index];
+        match deadline {
+            None => *highest = Millis::MAX,
+            Some(deadline) if deadline >= *highest => {
+                *highest = deadline;
+                self.in_order = true;
+            }
+            Some(deadline) => self.overtaking.push(Reverse((deadline, lane, seq))),
+        }
+    }
+
+    /// Nothing waits in that lane.
+    fn start_anew(&mut self, lane: LaneId) {
+        let index = usize::from(lane.0);
+        if self.highest.len() <= index {
+            self.highest.resize(index + 1, Millis::MAX);
+        }
+        self.highest[index] = 0;
+    }
+
+    /// A message does not come back.
+    #[inline]
+    pub fn forget(&mut self, lane: LaneId, seq: QueueSeq) {
+        if !self.late.is_empty() {
+            self.late.remove(&(lane, seq));
+        }
+    }
+
+    /// True if the time of a message, which has come back and lies in a segment, is over.
+    pub fn was_late(&mut self, lane: LaneId, seq: QueueSeq) -> bool {
+        !self.late.is_empty() && self.late.remove(&(lane, seq))
+    }
+}
+
+impl Rules {
+    /// When a message expires.
+    #[inline]
+    pub fn deadline(&self, message: &Message) -> Option<Millis> {
+        let times = message.times();
+        let expiration = times.and_then(|times| times.expiration);
+        let ttl = match (expiration, self.settings.message_ttl) {
+            (Some(own), Some(all)) => own.min(all),
+            (own, all) => own.or(all)?,
+        };
+        let arrival = times.map_or(self.since, |times| times.arrival);
+        Some(arrival.saturating_add(ttl))
+    }
+}
+
+impl State {
+    /// Notes the deadlines of the last `count` messages of a lane.
+    pub(super) fn note_deadlines(&mut self, lane: LaneId, count: usize) {
+        let ready = &self.lanes.get(lane).ready;
+        if self.rules.is_none() {
+            let mut times = ready.last(count).filter_map(|(_, message)| message.times());
+            let Some(times) = times.find(|times| times.expiration.is_some()) else {
+                return;
+            };
+            self.rules = Some(Rules::new(Settings::default(), times.arrival));
+        }
+        let Some(rules) = &mut self.rules else { return };
+        if ready.len() == count {
+            rules.deadlines.start_anew(lane);
+        }
+        for (seq, message) in ready.last(count) {
+            let deadline = rules.deadline(message);
+            rules.deadlines.note(lane, seq, deadline);
+        }
+    }
+
+    /// Notes the deadlines of what a restart has found.
+    pub(super) fn note_recovered(&mut self, now: Millis) {
+        let lanes: Vec<LaneId> = self.lanes.iter().map(|(id, _)| id).collect();
+        for id in lanes {
+            let lane = self.lanes.get_mut(id);
+            lane.look_through();
+            let expiring: Vec<(QueueSeq, Message)> = lane
+                .ready
+                .resident_from(QueueSeq(0))
+                .filter(|(_, message)| message.expires())
+                .map(|(seq, message)| (seq, message.clone()))
+                .collect();
+            self.overtake(id, &expiring, now);
+        }
+    }
+
+    /// Messages in a segment were looked at.
+    pub(super) fn note_looked_at(&mut self, lane: LaneId, loaded: &Loaded) {
+        let expiring: Vec<(QueueSeq, Message)> = loaded
+            .messages
+            .iter()
+            .filter(|(_, message)| message.expires())
+            .cloned()
+            .collect();
+        let now = self.rules.as_ref().map_or(0, |rules| rules.now);
+        self.overtake(lane, &expiring, now);
+        self.lanes.get_mut(lane).looked(loaded.end);
+    }
+
+    /// These may have to leave before others in front of them.
+    fn overtake(&mut self, lane: LaneId, messages: &[(QueueSeq, Message)], now: Millis) {
+        if messages.is_empty() {
+            return;
+        }
+        let rules = self
+            .rules
+            .get_or_insert_with(|| Rules::new(Settings::default(), now));
+        for (seq, message) in messages {
+            if let Some(deadline) = rules.deadline(message) {
+                let overtaking = &mut rules.deadlines.overtaking;
+                overtaking.push(Reverse((deadline, lane, *seq)));
+            }
+        }
+    }
+
+    /// Messages have come back to a lane: those that have to overtake others do.
+    pub(super) fn note_returned(&mut self, lane: LaneId, returned: &[Entry]) {
+        let Some(rules) = &mut self.rules else { return };
+        for entry in returned {
+            if let Some(message) = &entry.message
+                && let Some(times) = message.times()
+                && times.expiration.is_some()
+                && let Some(deadline) = rules.deadline(message)
+            {
+                let overtaking = &mut rules.deadlines.overtaking;
+                overtaking.push(Reverse((deadline, lane, entry.seq)));
+            }
+        }
+    }
+
+    /// Of messages that have come back, those whose time is known to be over.
+    pub(super) fn separate_late(
+        &mut self,
+        lane: LaneId,
+        returned: Vec<Entry>,
+    ) -> (Vec<Entry>, Vec<Entry>) {
+        let Some(rules) = &mut self.rules else {
+            return (Vec::new(), returned);
+        };
+        let deadlines = &mut rules.deadlines;
+        returned
+            .into_iter()
+            .partition(|entry| deadlines.was_late(lane, entry.seq))
+    }
+
+    /// True if the first message of a lane has expired before this moment, or in it.
+    fn first_has_expired(&mut self, lane: LaneId, inclusive: bool) -> bool {
+        let Some(rules) = &self.rules else {
+            return false;
+        };
+        let first = self.lanes.get_mut(lane).ready.first();
+        let message = first.and_then(|entry| entry.message.as_ref());
+        let deadline = message.and_then(|message| rules.deadline(message));
+        deadline.is_some_and(|deadline| match inclusive {
+            true => deadline <= rules.now,
+            false => deadline < rules.now,
+        })
+    }
+
+    /// Before messages are handed out: none goes whose time was over before now. One that came now,
+    /// with no time to wait, goes to whoever takes it at once.
+    #[inline]
+    pub(super) fn skip_expired(&mut self, lane: LaneId) {
+        while self.first_has_expired(lane, false) {
+            self.expire_first(lane);
+        }
+    }
+
+    fn expire_first(&mut self, lane: LaneId) {
+        if let Some(entry) = self.pop_any(lane) {
+            self.discard(lane, entry, Reason::Expired);
+        }
+    }
+
+    /// Removes messages whose time has come, at most so many; true if there are more.
+    pub(super) fn expire(&mut self, most: usize) -> bool {
+        let Some(rules) = &self.rules else {
+            return false;
+        };
+        if rules.dying.is_full() {
+            return false;
+        }
+        let now = rules.now;
+        let lanes: Vec<LaneId> = self.lanes.iter().map(|(id, _)| id).collect();
+        let mut removed = 0;
+        for lane in lanes {
+            while self.first_has_expired(lane, true) {
+                if removed == most {
+                    return true;
+                }
+                self.expire_first(lane);
+                removed += 1;
+            }
+        }
+        while let Some(rules) = &mut self.rules
+            && let Some(Reverse((deadline, lane, seq))) = rules.deadlines.overtaking.peek().copied()
+            && deadline <= now
+        {
+            if removed == most {
+                return true;
+            }
+            rules.deadlines.overtaking.pop();
+            let dying = &rules.dying;
+            let is_dying = |seq| dying.holds(lane, seq);
+            let of_lane = self.lanes.get_mut(lane);
+            if let Some(entry) = of_lane.remove(seq, is_dying) {
+                self.discard(lane, entry, Reason::Expired);
+                removed += 1;
+            } else if of_lane.store.is_live(seq) && !is_dying(seq) {
+                rules.deadlines.late.insert((lane, seq));
+            }
+        }
+        false
+    }
+
+    /// When the next message expires, as far as that is known; where the first one lies in a
+    /// segment, it is read, and then it is.
+    pub(super) fn next_expiry(&mut self) -> Option<Millis> {
+        let rules = self.rules.as_ref()?;
+        if rules.dying.is_full() {
+            return None;
+        }
+        let first_of_all = rules.deadlines.overtaking.peek().map(|next| next.0.0);
+        let first_in_order = self.lanes.iter_mut().filter_map(|(_, lane)| {
+            let message = lane.ready.first()?.message.as_ref()?;
+            rules.deadline(message)
+        });
+        first_of_all.into_iter().chain(first_in_order).min()
+    }
+
+    /// True if the first message must be known even while nobody consumes.
+    pub(super) fn watches_first(&self) -> bool {
+        let rules = self.rules.as_ref();
+        rules.is_some_and(|rules| rules.settings.message_ttl.is_some() || rules.deadlines.in_order)
+    }
+}

@@ -1,0 +1,251 @@
+//! What a queue does beyond keeping messages in order, and what it has to remember for it. A queue
+//! without arguments, policies and messages that expire has none of this.
+//!
+//! Whatever takes long happens in steps, each under a hold of the lock of its own: the first with
+//! whoever caused it, the others when the timer calls.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::dead_letter::Dying;
+use super::delay::Delayed;
+use super::delivery::Wakes;
+use super::expiry::Deadlines;
+use super::groups::Groups;
+use super::leases::LeaseDeadlines;
+use super::settings::Settings;
+use super::{Queue, State};
+use crate::clock::Millis;
+use crate::timer::Timed;
+
+/// Messages that leave under one hold of the lock because of a rule.
+pub(super) const MAX_STEP: usize = 512;
+
+/// A queue's rules and what they need.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub settings: Settings,
+    /// Since when: messages that do not say when they came count from then.
+    pub since: Millis,
+    /// The time of this hold of the lock.
+    pub now: Millis,
+    pub deadlines: Deadlines,
+    pub dying: Dying,
+    pub leases: LeaseDeadlines,
+    /// For the queue of an exchange that delays messages: they do not wait for consumers.
+    pub delay: Option<Delay>,
+    /// With `x-leveret-message-groups`.
+    pub groups: Option<Groups>,
+    /// When somebody last used the queue.
+    pub last_used: Millis,
+    /// When the timer is going to call.
+    pub scheduled: Option<Millis>,
+}
+
+/// What an exchange holds back.
+#[derive(Debug)]
+pub(super) struct Delay {
+    pub exchange: Arc<str>,
+    pub messages: Delayed,
+}
+
+impl Rules {
+    /// Messages that wait for their time.
+    pub fn delayed(&self) -> usize {
+        self.delay.as_ref().map_or(0, |delay| delay.messages.len())
+    }
+
+    pub fn new(settings: Settings, now: Millis) -> Box<Rules> {
+        Box::new(Rules {
+            groups: settings.message_groups.then(Groups::default),
+            settings,
+            since: now,
+            now,
+            deadlines: Deadlines::default(),
+            dying: Dying::default(),
+            leases: LeaseDeadlines::default(),
+            delay: None,
+            last_used: now,
+            scheduled: None,
+        })
+    }
+}
+
+/// What whoever publishes to a queue must know of its rules, without its lock. When they change,
+/// routes are looked up anew.
+#[derive(Debug)]
+pub(crate) struct Traits {
+    timed: AtomicBool,
+    may_reject: AtomicBool,
+}
+
+impl Traits {
+    /// `delaying`: its messages wait for their time.
+    pub fn new(settings: Option<&Settings>, delaying: bool) -> Self {
+        let traits = Traits {
+            timed: AtomicBool::new(delaying),
+            may_reject: AtomicBool::new(false),
+        };
+        if let Some(settings) = settings.filter(|_| !delaying) {
+            traits.set(settings);
+        }
+        traits
+    }
+
+    fn set(&self, settings: &Settings) {
+        self.timed.store(settings.is_timed(), Ordering::Relaxed);
+        self.may_reject
+            .store(settings.may_reject(), Ordering::Relaxed);
+    }
+
+    /// Its messages must say when they came.
+    pub fn timed(&self) -> bool {
+        self.timed.load(Ordering::Relaxed)
+    }
+
+    /// It may refuse messages.
+    pub fn may_reject(&self) -> bool {
+        self.may_reject.load(Ordering::Relaxed)
+    }
+}
+
+/// What is left to do once the lock is released.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct After {
+    /// Messages wait to be dead-lettered.
+    pub bury: bool,
+}
+
+impl Queue {
+    /// Does what the rules say, after a change.
+    pub(super) fn keep_rules(&self, state: &mut State) -> After {
+        state.release_due();
+        let mut more = state.expire(MAX_STEP);
+        more |= state.trim(MAX_STEP);
+        let next = match more {
+            true => Some(self.timer.clock.now()),
+            false => state.next_deadline(),
+        };
+        let Some(rules) = &mut state.rules else {
+            return After::default();
+        };
+        if let Some(at) = next
+            && rules.scheduled.is_none_or(|scheduled| at < scheduled)
+        {
+            rules.scheduled = Some(at);
+            self.timer.schedule(self.id, at, self.me.clone());
+        }
+        After {
+            bury: rules.dying.wants_burial(),
+        }
+    }
+
+    /// Other rules apply from now on.
+    pub(crate) fn set_rules(self: &Arc<Self>, settings: Settings) {
+        let now = self.timer.clock.now();
+        self.traits.set(&settings);
+        self.change(|state| state.set_rules(settings, now));
+    }
+
+    /// Somebody uses the queue: it does not expire for a while.
+    pub(crate) fn touch(&self) {
+        let mut state = self.lock();
+        if let Some(rules) = &mut state.rules {
+            rules.last_used = self.timer.clock.now();
+        }
+    }
+}
+
+impl Timed for Queue {
+    fn tick(&self) {
+        let expired = {
+            let mut state = self.lock();
+            state.refresh(&self.timer.clock);
+            if let Some(rules) = &mut state.rules {
+                rules.scheduled = None;
+            }
+            !state.deleted && state.is_unused_for_too_long()
+        };
+        if expired
+            && let Some(vhost) = self.vhost_ref.upgrade()
+            && let Some(me) = self.me.upgrade()
+        {
+            vhost.expire_queue(&me);
+        }
+        let mut late = Wakes::default();
+        self.change(|state| {
+            state.retry_burial();
+            state.call_in_leases(&mut late);
+        });
+        late.wake();
+    }
+}
+
+impl State {
+    /// Looks at the clock, where time matters.
+    #[inline]
+    pub(super) fn refresh(&mut self, clock: &crate::clock::Clock) {
+        if let Some(rules) = &mut self.rules {
+            rules.now = clock.now();
+        }
+    }
+
+    fn set_rules(&mut self, settings: Settings, now: Millis) {
+        let rules = match &mut self.rules {
+            Some(rules) if rules.settings == settings => return,
+            Some(rules) => rules,
+            None if settings.is_plain() => return,
+            None => {
+                self.rules = Some(Rules::new(settings, now));
+                return;
+            }
+        };
+        let before = std::mem::replace(&mut rules.settings, settings);
+        rules.scheduled = None;
+        if before.message_ttl.is_none() {
+            rules.since = now;
+        }
+        // Whoever has just got a time to live has been used until now.
+        if before.expires.is_none() {
+            rules.last_used = now;
+        }
+        let ttl = |settings: &Settings| settings.message_ttl.unwrap_or(Millis::MAX);
+        if ttl(&rules.settings) > ttl(&before) {
+            // What was to expire in order of places, because all of it was, may no longer do so.
+            self.note_recovered(now);
+        }
+    }
+
+    /// As [`State::refresh`], with a time that was read already.
+    pub(crate) fn refresh_at(&mut self, now: Millis) {
+        if let Some(rules) = &mut self.rules {
+            rules.now = now;
+        }
+    }
+
+    /// When something is to happen next.
+    fn next_deadline(&mut self) -> Option<Millis> {
+        let expiry = self.next_expiry();
+        let consumers = self.consumers.len();
+        let rules = self.rules.as_ref()?;
+        let unused = rules.settings.expires.filter(|_| consumers == 0);
+        let unused = unused.map(|after| rules.last_used.saturating_add(after));
+        let retry = rules.dying.retry_at();
+        // Moving what is due comes back to this.
+        let delay = rules.delay.as_ref().filter(|_| !rules.dying.is_full());
+        let due = delay.and_then(|delay| delay.messages.next());
+        [expiry, unused, retry, due, rules.leases.next()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// True if the queue is to go because nobody has used it.
+    pub(crate) fn is_unused_for_too_long(&self) -> bool {
+        let Some(rules) = &self.rules else {
+            return false;
+        };
+        let expires = rules.settings.expires.filter(|_| self.consumers.len() == 0);
+        expires.is_some_and(|after| rules.last_used.saturating_add(after) <= rules.now)
+    }
+}

@@ -1,0 +1,216 @@
+//! What a queue does beyond keeping messages in order: its arguments and the policies that apply to
+//! it, put together.
+//!
+//! Of a limit that several of them set the lowest counts; of anything else the argument comes
+//! before the operator policy, and that before the policy (RabbitMQ: `rabbit_queue_type_util`,
+//! `rabbit_policy:merge_operator_definitions`).
+
+use std::sync::Arc;
+
+use amqp::{FieldTable, FieldValue};
+
+use super::arguments::{MESSAGE_GROUPS, QueueKind};
+
+/// Where messages go that leave the queue without having been acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeadLetterTo {
+    pub exchange: Arc<str>,
+    /// Instead of the message's own.
+    pub routing_key: Option<Arc<[u8]>>,
+    /// None leaves before another queue has it.
+    pub at_least_once: bool,
+}
+
+/// What happens to a message for which there is no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Overflow {
+    /// The oldest makes room.
+    #[default]
+    DropHead,
+    /// It is refused.
+    Reject,
+    /// It is refused, and dead-lettered.
+    RejectAndDeadLetter,
+}
+
+/// The rules of one queue. Times are milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Settings {
+    pub kind: QueueKind,
+    /// How long messages stay.
+    pub message_ttl: Option<u64>,
+    /// How long the queue stays while nobody uses it.
+    pub expires: Option<u64>,
+    /// Messages that may wait.
+    pub max_length: Option<u64>,
+    /// Bytes of bodies that may wait.
+    pub max_length_bytes: Option<u64>,
+    pub overflow: Overflow,
+    pub dead_letter: Option<DeadLetterTo>,
+    /// How often a message may come back.
+    pub delivery_limit: Option<u32>,
+    /// How long a consumer may keep a message.
+    pub consumer_timeout: Option<u64>,
+    /// Of each message group one message at a time is out.
+    pub message_groups: bool,
+}
+
+/// What a queue of type quorum permits, where nothing is said (RabbitMQ 4).
+const QUORUM_DELIVERY_LIMIT: u32 = 20;
+
+/// Arguments and policies, the strongest first.
+struct Sources<'a> {
+    arguments: &'a FieldTable,
+    policies: &'a [&'a FieldTable],
+}
+
+impl<'a> Sources<'a> {
+    fn all(&self, key: &str) -> impl Iterator<Item = &'a FieldValue> {
+        let argument = self.arguments.get(&format!("x-{key}"));
+        let policies = self.policies.iter().filter_map(|policy| policy.get(key));
+        argument.into_iter().chain(policies.collect::<Vec<_>>())
+    }
+
+    /// The lowest, of numbers that are not negative.
+    fn limit(&self, key: &str) -> Option<u64> {
+        let numbers = self.all(key).filter_map(FieldValue::as_i64);
+        numbers
+            .filter_map(|number| u64::try_from(number).ok())
+            .min()
+    }
+
+    fn text(&self, key: &str) -> Option<&'a [u8]> {
+        match self.all(key).next()? {
+            FieldValue::LongStr(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn dead_letter(&self, overflow: Overflow) -> Option<DeadLetterTo> {
+        let exchange = std::str::from_utf8(self.text("dead-letter-exchange")?).ok()?;
+        let strategy = self.text("dead-letter-strategy");
+        Some(DeadLetterTo {
+            exchange: exchange.into(),
+            routing_key: self.text("dead-letter-routing-key").map(Arc::from),
+            // As in RabbitMQ only where nothing is dropped to make room.
+            at_least_once: strategy == Some(b"at-least-once") && overflow == Overflow::Reject,
+        })
+    }
+
+    fn delivery_limit(&self, kind: QueueKind) -> Option<u32> {
+        if kind != QueueKind::Quorum {
+            return None;
+        }
+        let mut all = self.all("delivery-limit").filter_map(FieldValue::as_i64);
+        // A negative one lifts the limit.
+        if all.any(|limit| limit < 0) {
+            return None;
+        }
+        let limit = self.limit("delivery-limit");
+        Some(limit.map_or(QUORUM_DELIVERY_LIMIT, |limit| {
+            u32::try_from(limit).unwrap_or(u32::MAX)
+        }))
+    }
+}
+
+impl Settings {
+    /// Puts together what was declared with what policies say, the operator's first.
+    pub fn new(arguments: &FieldTable, policies: &[&FieldTable]) -> Settings {
+        let sources = Sources {
+            arguments,
+            policies,
+        };
+        let kind = QueueKind::of(arguments);
+        let overflow = match sources.text("overflow") {
+            Some(b"reject-publish") => Overflow::Reject,
+            Some(b"reject-publish-dlx") => Overflow::RejectAndDeadLetter,
+            _ => Overflow::DropHead,
+        };
+        Settings {
+            kind,
+            message_ttl: sources.limit("message-ttl"),
+            expires: sources.limit("expires"),
+            max_length: sources.limit("max-length"),
+            max_length_bytes: sources.limit("max-length-bytes"),
+            overflow,
+            dead_letter: sources.dead_letter(overflow),
+            delivery_limit: sources.delivery_limit(kind),
+            consumer_timeout: sources.limit("consumer-timeout"),
+            message_groups: arguments.get(MESSAGE_GROUPS) == Some(&FieldValue::Bool(true)),
+        }
+    }
+
+    /// True if the queue only keeps messages in order.
+    pub fn is_plain(&self) -> bool {
+        *self == Settings::default()
+    }
+
+    /// It matters when messages came.
+    pub fn is_timed(&self) -> bool {
+        self.message_ttl.is_some() || self.kind == QueueKind::Stream
+    }
+
+    /// A new message may be refused.
+    pub fn may_reject(&self) -> bool {
+        let limited = self.max_length.is_some() || self.max_length_bytes.is_some();
+        limited && self.overflow != Overflow::DropHead
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_limit_counts() {
+        let arguments = FieldTable::new()
+            .with("x-message-ttl", 500)
+            .with("x-max-length", 7);
+        let operator = FieldTable::new()
+            .with("message-ttl", 400)
+            .with("max-length", 9);
+        let policy = FieldTable::new()
+            .with("message-ttl", 300)
+            .with("expires", 1_000);
+        let settings = Settings::new(&arguments, &[&operator, &policy]);
+        assert_eq!(settings.message_ttl, Some(300));
+        assert_eq!(settings.max_length, Some(7));
+        assert_eq!(settings.expires, Some(1_000));
+    }
+
+    #[test]
+    fn of_what_is_no_limit_the_argument_counts() {
+        let arguments = FieldTable::new().with("x-dead-letter-exchange", "mine");
+        let policy = FieldTable::new()
+            .with("dead-letter-exchange", "theirs")
+            .with("dead-letter-routing-key", "key");
+        let settings = Settings::new(&arguments, &[&policy]);
+        let to = settings.dead_letter.expect("both name one");
+        assert_eq!(&*to.exchange, "mine");
+        assert_eq!(to.routing_key.as_deref(), Some(&b"key"[..]));
+    }
+
+    #[test]
+    fn quorum_queues_limit_deliveries_unless_told_otherwise() {
+        let quorum = FieldTable::new().with("x-queue-type", "quorum");
+        let limit = |table: &FieldTable| Settings::new(table, &[]).delivery_limit;
+        assert_eq!(limit(&quorum), Some(20));
+        assert_eq!(limit(&quorum.clone().with("x-delivery-limit", -1)), None);
+        assert_eq!(limit(&quorum.with("x-delivery-limit", 3)), Some(3));
+        assert_eq!(limit(&FieldTable::new().with("x-delivery-limit", 3)), None);
+    }
+
+    #[test]
+    fn at_least_once_needs_a_queue_that_refuses() {
+        let table = FieldTable::new()
+            .with("x-queue-type", "quorum")
+            .with("x-dead-letter-exchange", "x")
+            .with("x-dead-letter-strategy", "at-least-once");
+        let at_least_once = |table: &FieldTable| {
+            let to = Settings::new(table, &[]).dead_letter;
+            to.expect("it names an exchange").at_least_once
+        };
+        assert!(!at_least_once(&table));
+        assert!(at_least_once(&table.with("x-overflow", "reject-publish")));
+    }
+}
