@@ -11,6 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::access::{Operation, Permissions, User};
 use crate::binding::{Binding, BindingKey, Destination};
+use crate::consumers::ConsumerInfo;
 use crate::error::{Error, Resource};
 use crate::exchange::ExchangeOptions;
 use crate::name::ConnectionId;
@@ -179,6 +180,7 @@ impl Session {
     pub fn declare_queue(&self, name: &str, mut options: QueueOptions) -> Result<Declared, Error> {
         // An exclusive queue ends with its connection, so it cannot survive a restart.
         options.durable &= options.exclusive.is_none();
+        self.vhost.add_queue_type(&mut options);
         let generated;
         let server_named = name.is_empty();
         let name = if server_named {
@@ -397,6 +399,23 @@ impl Session {
         Ok((queue, id))
     }
 
+    /// Says more about a consumer that has just come, for those who list consumers; until it is
+    /// cancelled.
+    pub fn describe_consumer(
+        &self,
+        queue: &Queue,
+        id: ConsumerId,
+        describe: impl FnOnce(ConnectionId) -> ConsumerInfo,
+    ) {
+        let info = describe(self.connection);
+        self.vhost.consumers.add(queue, id, info);
+    }
+
+    /// The same consumer has ended with its queue.
+    pub fn forget_consumer(&self, queue: &Queue, id: ConsumerId) {
+        self.vhost.consumers.remove(queue, id);
+    }
+
     /// Ends consumers of one queue and outbox, and the auto-delete queue that they were the last of.
     /// What was on its way to them, and these leases, return to their places. Returns how many
     /// messages on their way were to be acknowledged.
@@ -407,6 +426,9 @@ impl Session {
         outbox: &Outbox,
         unacked: &[LeaseId],
     ) -> u32 {
+        for (id, _) in consumers {
+            self.forget_consumer(queue, *id);
+        }
         let removed = queue.remove_consumers(consumers, outbox, unacked);
         if removed.last && queue.auto_delete {
             self.vhost.delete_queue(queue);

@@ -2,6 +2,7 @@
 
 use amqp::method::basic;
 use amqp::{ReplyCode, ShortStr};
+use broker::admin::ConsumerInfo;
 use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
 
 use super::unacked::Out;
@@ -61,6 +62,16 @@ impl Channel {
         } else {
             core.session.consume(&queue_name, options, &arguments)?
         };
+        core.session
+            .describe_consumer(&queue, id, |connection| ConsumerInfo {
+                queue: queue.name.clone(),
+                connection,
+                channel: self.number,
+                tag: tag.lossy().into_owned(),
+                ack_required: !consume.no_ack,
+                prefetch: self.consumer_prefetch,
+                arguments,
+            });
         core.consumers.insert(Consumer {
             channel: self.number,
             tag: tag.as_bytes().into(),
@@ -114,6 +125,7 @@ impl Channel {
         self.consumers.remove(&consumer.tag);
         self.forget_replies(&consumer.queue.name);
         self.queues.release(consumer.queue_index, 1);
+        core.session.forget_consumer(&consumer.queue, consumer.id);
         core.notify_cancelled(self.number, &consumer.tag);
     }
 

@@ -20,6 +20,7 @@ use ahash::{HashMap, HashMapExt};
 use amqp::{FieldTable, Properties, Table};
 
 use crate::binding::{Binding, BindingKey, Destination};
+use crate::policy::Applied;
 use crate::queue::Queue;
 use delayed_message::DelayedMessage;
 
@@ -132,8 +133,10 @@ pub(crate) struct Exchange {
     pub auto_delete: bool,
     pub internal: bool,
     pub arguments: FieldTable,
-    /// Where messages go that match no binding.
+    /// Where messages go that match no binding: the argument's exchange, else the policy's.
     pub alternate: Option<Arc<str>>,
+    /// The policies that apply.
+    pub applied: Applied,
     /// Where messages wait that are to be delayed.
     pub delayed: Option<Arc<Queue>>,
     /// With whether they survive a restart.
@@ -155,12 +158,26 @@ impl Exchange {
             durable: options.durable,
             auto_delete: options.auto_delete,
             internal: options.internal,
-            alternate: options.alternate(),
+            alternate: declare::alternate(&options.arguments),
+            applied: Applied::default(),
             bindings: HashMap::new(),
             router,
             delayed,
             arguments: options.arguments,
         }
+    }
+
+    /// Other policies apply from now on.
+    pub fn apply(&mut self, applied: Applied) {
+        let declared = declare::alternate(&self.arguments);
+        let from_policy = || Some(applied.get(declare::ALTERNATE_EXCHANGE)?.as_str()?.into());
+        self.alternate = declared.or_else(from_policy);
+        self.applied = applied;
+    }
+
+    /// All its bindings, in no order.
+    pub fn bindings(&self) -> impl Iterator<Item = &Arc<Binding>> {
+        self.bindings.values().map(|(binding, _)| binding)
     }
 
     /// Adds a binding; false if the same one is there already. `durable`: it survives a restart.

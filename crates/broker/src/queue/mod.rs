@@ -17,6 +17,7 @@ mod leases;
 mod limits;
 mod offset;
 mod paging;
+mod policy;
 mod ready;
 mod rules;
 mod settings;
@@ -52,6 +53,7 @@ use crate::clock::Millis;
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
+use crate::policy::Applied;
 use crate::timer::Timer;
 use crate::vhost::VHost;
 use consumers::Consumers;
@@ -91,6 +93,8 @@ pub struct Queue {
     pub logged: bool,
     /// It has had a consumer.
     pub(crate) consumed: AtomicBool,
+    /// The policies that apply; a lock of its own, under which nothing else is locked.
+    applied: Mutex<Applied>,
     /// What publishers must know of its rules.
     pub(crate) traits: Traits,
     /// The vhost itself, where there is one.
@@ -208,7 +212,7 @@ impl Queue {
             timer,
             delays_for: _,
         } = surroundings;
-        let settings = Settings::new(&options.arguments, &[]);
+        let settings = Settings::new(&options.arguments, &Applied::default());
         let rules = (!settings.is_plain() || delay.is_some()).then(|| {
             let mut rules = Rules::new(settings, now);
             rules.delay = delay;
@@ -240,6 +244,7 @@ impl Queue {
             arguments: options.arguments,
             logged,
             consumed: AtomicBool::new(false),
+            applied: Mutex::default(),
             traits,
             vhost_ref,
             timer,

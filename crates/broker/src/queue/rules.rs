@@ -154,11 +154,17 @@ impl Queue {
         }
     }
 
-    /// Other rules apply from now on.
-    pub(crate) fn set_rules(self: &Arc<Self>, settings: Settings) {
+    /// Other rules apply from now on. What that asks for is done when the timer calls.
+    pub(super) fn set_rules(&self, settings: Settings) {
         let now = self.timer.clock.now();
         self.traits.set(&settings);
-        self.change(|state| state.set_rules(settings, now));
+        let mut state = self.lock();
+        if state.set_rules(settings, now)
+            && let Some(rules) = &mut state.rules
+        {
+            rules.scheduled = Some(now);
+            self.timer.schedule(self.id, now, self.me.clone());
+        }
     }
 
     /// Somebody uses the queue: it does not expire for a while.
@@ -204,18 +210,18 @@ impl State {
         }
     }
 
-    fn set_rules(&mut self, settings: Settings, now: Millis) {
+    /// True if they are others than before.
+    fn set_rules(&mut self, settings: Settings, now: Millis) -> bool {
         let rules = match &mut self.rules {
-            Some(rules) if rules.settings == settings => return,
+            Some(rules) if rules.settings == settings => return false,
             Some(rules) => rules,
-            None if settings.is_plain() => return,
+            None if settings.is_plain() => return false,
             None => {
                 self.rules = Some(Rules::new(settings, now));
-                return;
+                return true;
             }
         };
         let before = std::mem::replace(&mut rules.settings, settings);
-        rules.scheduled = None;
         if before.message_ttl.is_none() {
             rules.since = now;
         }
@@ -228,6 +234,7 @@ impl State {
             // What was to expire in order of places, because all of it was, may no longer do so.
             self.note_recovered(now);
         }
+        true
     }
 
     /// As [`State::refresh`], with a time that was read already.
