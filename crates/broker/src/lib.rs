@@ -51,11 +51,13 @@ pub use error::{Error, Resource};
 pub use exchange::{ExchangeKind, ExchangeOptions};
 pub use metadata::VHostMetadata;
 pub use name::ConnectionId;
-pub use outbox::{ConsumerHandle, Delivery, Origin, Outbox, Outgoing};
+pub use outbox::{Annotation, ConsumerHandle, Delivery, Origin, Outbox, Outgoing};
 pub use positions::LogPositions;
 pub use prefetch::ChannelPrefetch;
 pub use publisher::{Publish, PublishOutcome, Publisher, Rejected};
-pub use queue::{ConsumerId, ConsumerOptions, LeaseId, Logged, Outcome, Queue, QueueOptions};
+pub use queue::{
+    ConsumerId, ConsumerOptions, LeaseId, Logged, Outcome, Queue, QueueKind, QueueOptions,
+};
 pub use routing::Route;
 pub use session::{Declared, REPLY_TO, Session, generated_name};
 pub use timer::Timer;

@@ -15,9 +15,10 @@ use crate::consumers::ConsumerInfo;
 use crate::error::{Error, Resource};
 use crate::exchange::ExchangeOptions;
 use crate::name::ConnectionId;
+use crate::outbox::{ConsumerHandle, Outbox};
 use crate::queue::{
-    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, consumer_timeout,
-    unsupported,
+    ConsumerId, ConsumerOptions, Got, LeaseId, Queue, QueueKind, QueueOptions, StreamOptions,
+    consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
 };
 use crate::topology::Topology;
 use crate::vhost::VHost;
@@ -241,7 +242,11 @@ impl Session {
     /// queue.purge; returns how many messages went.
     pub fn purge_queue(&self, name: &str) -> Result<usize, Error> {
         self.permit(Operation::Read, self.queue_resource(name))?;
-        self.queue(name).map(|queue| queue.purge())
+        let queue = self.queue(name)?;
+        if queue.kind == QueueKind::Stream {
+            return Err(not_for_streams("queue.purge", queue.resource()));
+        }
+        Ok(queue.purge())
     }
 
     /// queue.bind.
@@ -337,6 +342,9 @@ impl Session {
     pub fn get(&self, name: &str, no_ack: bool) -> Result<(Arc<Queue>, Option<Got>), Error> {
         self.permit(Operation::Read, self.queue_resource(name))?;
         let queue = self.queue(name)?;
+        if queue.kind == QueueKind::Stream {
+            return Err(not_for_streams("basic.get", queue.resource()));
+        }
         match queue.get(&self.vhost.store, no_ack) {
             Ok(got) => Ok((queue, got)),
             Err(error) => {
@@ -358,8 +366,14 @@ impl Session {
         let resource = self.queue_resource(name);
         self.permit(Operation::Read, resource)?;
         let queue = self.queue(name)?;
+        refuse_stream_arguments(arguments, queue.kind, resource)?;
         options.priority = consumer_priority(arguments, resource)?;
         options.timeout = consumer_timeout(arguments, resource)?;
+        if queue.kind == QueueKind::Stream {
+            check_reader(&options, resource)?;
+            let reads = StreamOptions::from_arguments(arguments, queue.now(), resource)?;
+            options.stream = Some(reads);
+        }
         let id = queue.add_consumer(options)?;
         if queue.auto_delete && queue.logged && !queue.consumed.swap(true, Ordering::Relaxed) {
             self.vhost.change(|topology| topology.note_consumed(&queue));
@@ -402,12 +416,24 @@ impl Session {
         self.vhost.consumers.remove(queue, id);
     }
 
-    /// Ends a consumer, and the auto-delete queue that it was the last of.
-    pub fn cancel(&self, queue: &Arc<Queue>, consumer: ConsumerId) {
-        self.forget_consumer(queue, consumer);
-        if queue.remove_consumer(consumer) && queue.auto_delete {
+    /// Ends consumers of one queue and outbox, and the auto-delete queue that they were the last of.
+    /// What was on its way to them, and these leases, return to their places. Returns how many
+    /// messages on their way were to be acknowledged.
+    pub fn end_consumers(
+        &self,
+        queue: &Arc<Queue>,
+        consumers: &[(ConsumerId, ConsumerHandle)],
+        outbox: &Outbox,
+        unacked: &[LeaseId],
+    ) -> u32 {
+        for (id, _) in consumers {
+            self.forget_consumer(queue, *id);
+        }
+        let removed = queue.remove_consumers(consumers, outbox, unacked);
+        if removed.last && queue.auto_delete {
             self.vhost.delete_queue(queue);
         }
+        removed.unsent
     }
 
     /// What a new entity passes on to an exchange, its user must be able to read from the one and
@@ -443,6 +469,24 @@ impl Session {
         exchange.validate_binding(routing_key, arguments)?;
         Ok(exchange.name.clone())
     }
+}
+
+/// A consumer of a stream gets as much as it acknowledges, and no more.
+fn check_reader(options: &ConsumerOptions, resource: Resource<'_>) -> Result<(), Error> {
+    if options.no_ack {
+        return Err(not_for_streams("automatic acknowledgement", resource));
+    }
+    if options.prefetch == 0 {
+        return Err(Error::precondition(format!(
+            "consumer prefetch count is not set for '{resource}'"
+        )));
+    }
+    Ok(())
+}
+
+fn not_for_streams(what: &str, resource: Resource<'_>) -> Error {
+    let text = format!("{what} not supported by stream queues {resource}");
+    Error::new(ReplyCode::NotImplemented, text)
 }
 
 /// Says which arguments are kept and compared, but do nothing in this version.

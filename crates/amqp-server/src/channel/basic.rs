@@ -54,6 +54,7 @@ impl Channel {
             handle,
             priority: 0,
             timeout: None,
+            stream: None,
         };
         let arguments = consume.arguments.to_owned()?;
         let (queue, id) = if queue_name == REPLY_TO {
@@ -148,7 +149,7 @@ impl Channel {
             );
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
-        let message = encode::for_consumer(&got.message, got.deliveries);
+        let message = encode::for_consumer(&got.message, got.annotation);
         encode::get_ok(
             &mut core.out,
             self.number,
@@ -182,7 +183,7 @@ impl Channel {
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
         let prefix = &consumer.prefix;
-        let message = encode::for_consumer(message, delivery.deliveries);
+        let message = encode::for_consumer(message, delivery.annotation);
         encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
     }
 

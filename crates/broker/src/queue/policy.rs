@@ -1,6 +1,6 @@
 //! The policies that apply to a queue.
 
-use super::Queue;
+use super::{Queue, QueueKind};
 use crate::policy::{Applied, Target};
 
 impl Queue {
@@ -16,20 +16,19 @@ impl Queue {
 
     /// Its type as policies tell them apart.
     pub fn target(&self) -> Target {
-        let declared = self.arguments.get("x-queue-type");
-        match declared.and_then(|name| name.as_str()) {
-            Some("quorum") => Target::QuorumQueue,
-            Some("stream") => Target::Stream,
-            _ => Target::ClassicQueue,
+        match self.kind {
+            QueueKind::Classic => Target::ClassicQueue,
+            QueueKind::Quorum => Target::QuorumQueue,
+            QueueKind::Stream => Target::Stream,
         }
     }
 
     /// Its type by RabbitMQ's name of it.
     pub fn type_name(&self) -> &'static str {
-        match self.target() {
-            Target::QuorumQueue => "quorum",
-            Target::Stream => "stream",
-            _ => "classic",
+        match self.kind {
+            QueueKind::Classic => "classic",
+            QueueKind::Quorum => "quorum",
+            QueueKind::Stream => "stream",
         }
     }
 }

@@ -14,6 +14,7 @@ use super::expiry::Deadlines;
 use super::groups::Groups;
 use super::leases::LeaseDeadlines;
 use super::settings::Settings;
+use super::stream::Stream;
 use super::{Queue, State};
 use crate::clock::Millis;
 use crate::timer::Timed;
@@ -34,8 +35,12 @@ pub(super) struct Rules {
     pub leases: LeaseDeadlines,
     /// For the queue of an exchange that delays messages: they do not wait for consumers.
     pub delay: Option<Delay>,
+    /// For a stream.
+    pub stream: Option<Stream>,
     /// With `x-leveret-message-groups`.
     pub groups: Option<Groups>,
+    /// When a stream is looked at for what is too old.
+    pub next_look: Option<Millis>,
     /// When somebody last used the queue.
     pub last_used: Millis,
     /// When the timer is going to call.
@@ -50,6 +55,12 @@ pub(super) struct Delay {
 }
 
 impl Rules {
+    /// Bytes in memory of messages that do not wait for consumers; `None` if all do.
+    pub fn resident_bytes(&self) -> Option<usize> {
+        let delayed = self.delay.as_ref().map(|delay| delay.messages.bytes());
+        delayed.or(self.stream.as_ref().map(Stream::bytes))
+    }
+
     /// Messages that wait for their time.
     pub fn delayed(&self) -> usize {
         self.delay.as_ref().map_or(0, |delay| delay.messages.len())
@@ -65,6 +76,8 @@ impl Rules {
             dying: Dying::default(),
             leases: LeaseDeadlines::default(),
             delay: None,
+            stream: None,
+            next_look: None,
             last_used: now,
             scheduled: None,
         })
@@ -120,8 +133,9 @@ impl Queue {
     /// Does what the rules say, after a change.
     pub(super) fn keep_rules(&self, state: &mut State) -> After {
         state.release_due();
+        let too_much = state.keep_stream_short();
         let mut more = state.expire(MAX_STEP);
-        more |= state.trim(MAX_STEP);
+        more |= state.trim(MAX_STEP) || too_much;
         let next = match more {
             true => Some(self.timer.clock.now()),
             false => state.next_deadline(),
@@ -234,7 +248,8 @@ impl State {
         // Moving what is due comes back to this.
         let delay = rules.delay.as_ref().filter(|_| !rules.dying.is_full());
         let due = delay.and_then(|delay| delay.messages.next());
-        [expiry, unused, retry, due, rules.leases.next()]
+        let too_old = rules.settings.max_age.and(rules.next_look);
+        [expiry, unused, retry, due, too_old, rules.leases.next()]
             .into_iter()
             .flatten()
             .min()
