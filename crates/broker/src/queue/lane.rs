@@ -159,6 +159,7 @@ impl Lane {
         self.store.log_gone(&mut Record::Own);
         self.store.log_delivered();
         self.store.log_returned();
+        self.store.log_remembered();
         self.store.note_resident(self.ready.bytes());
         self.look_on();
     }

@@ -17,6 +17,7 @@ use super::settings::Settings;
 use super::stream::Stream;
 use super::{Queue, State};
 use crate::clock::Millis;
+use crate::deduplication::Window;
 use crate::timer::Timed;
 
 /// Messages that leave under one hold of the lock because of a rule.
@@ -37,6 +38,8 @@ pub(super) struct Rules {
     pub delay: Option<Delay>,
     /// For a stream.
     pub stream: Option<Stream>,
+    /// With `x-message-deduplication`.
+    pub window: Option<Window>,
     /// With `x-leveret-message-groups`.
     pub groups: Option<Groups>,
     /// When a stream is looked at for what is too old.
@@ -55,6 +58,11 @@ pub(super) struct Delay {
 }
 
 impl Rules {
+    /// True if new messages do not simply go to the end of the queue.
+    pub fn takes_specially(&self) -> bool {
+        self.delay.is_some() || self.stream.is_some() || self.window.is_some()
+    }
+
     /// Bytes in memory of messages that do not wait for consumers; `None` if all do.
     pub fn resident_bytes(&self) -> Option<usize> {
         let delayed = self.delay.as_ref().map(|delay| delay.messages.bytes());
@@ -77,6 +85,7 @@ impl Rules {
             leases: LeaseDeadlines::default(),
             delay: None,
             stream: None,
+            window: None,
             next_look: None,
             last_used: now,
             scheduled: None,
