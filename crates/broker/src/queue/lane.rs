@@ -227,6 +227,13 @@ impl Lanes {
         LaneId(above.map_or(0, |above| above as u8 + 1))
     }
 
+    /// How many there are.
+    pub fn count(&self) -> u8 {
+        // `x-max-priority` is 255 at most, and with that there are 256 lanes: the highest is read
+        // ahead when its turn comes.
+        (self.higher.len() + 1).min(usize::from(u8::MAX)) as u8
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
         let all = std::iter::once(&self.lowest).chain(&self.higher);
         all.enumerate().map(|(id, lane)| (LaneId(id as u8), lane))

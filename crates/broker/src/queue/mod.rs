@@ -574,7 +574,12 @@ impl State {
                 .iter_mut()
                 .for_each(|(_, lane)| lane.settle_down());
         }
-        if self.consumers.len() > 0 || self.watches_first() {
+        if self.watches_first() {
+            // In every lane it is the first that expires first.
+            for lane in (0..self.lanes.count()).map(LaneId) {
+                self.read_ahead_in(lane);
+            }
+        } else if self.consumers.len() > 0 {
             self.read_ahead();
         }
         if self.is_special() {

@@ -7,11 +7,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use smallvec::SmallVec;
+use store::QueueSeq;
+
 use super::dead_letter::Dying;
 use super::delay::Delayed;
 use super::delivery::Wakes;
 use super::expiry::Deadlines;
 use super::groups::Groups;
+use super::lane::LaneId;
 use super::leases::LeaseDeadlines;
 use super::settings::Settings;
 use super::stream::Stream;
@@ -32,6 +36,8 @@ pub(super) struct Rules {
     /// The time of this hold of the lock.
     pub now: Millis,
     pub deadlines: Deadlines,
+    /// By lane, from where on messages have come under this hold of the lock.
+    pub fresh: SmallVec<[(LaneId, QueueSeq); 1]>,
     pub dying: Dying,
     pub leases: LeaseDeadlines,
     /// For the queue of an exchange that delays messages: they do not wait for consumers.
@@ -81,6 +87,7 @@ impl Rules {
             since: now,
             now,
             deadlines: Deadlines::default(),
+            fresh: SmallVec::new(),
             dying: Dying::default(),
             leases: LeaseDeadlines::default(),
             delay: None,
@@ -141,6 +148,9 @@ pub(crate) struct After {
 impl Queue {
     /// Does what the rules say, after a change.
     pub(super) fn keep_rules(&self, state: &mut State) -> After {
+        if let Some(rules) = &mut state.rules {
+            rules.fresh.clear();
+        }
         state.release_due();
         let too_much = state.keep_stream_short();
         let mut more = state.expire(MAX_STEP);
