@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use client::{FieldTable, PropertiesBuilder};
+use client::{FieldTable, PropertiesBuilder, Property};
 use support::durable::*;
 use support::folder::size_of;
 use support::rules::*;
@@ -17,7 +17,7 @@ const BODY: usize = 1_000;
 /// A broker with little memory for a queue, and a short log.
 fn tight() -> Broker {
     builder()
-        .config("leveret.queue_memory = 256KiB")
+        .config("leveret.queue_memory = 1MiB")
         .config("leveret.log_file_size = 4MiB")
         .config("leveret.log_size = 16MiB")
         .start()
@@ -42,8 +42,11 @@ fn ttl(milliseconds: i32) -> FieldTable {
 }
 
 fn persistent_for(expiration: Option<u64>) -> PropertiesBuilder {
-    let properties = expiration.map_or_else(PropertiesBuilder::default, wanted_for);
-    properties.delivery_mode(2)
+    let persistent = PropertiesBuilder::default().delivery_mode(2);
+    match expiration {
+        Some(expiration) => persistent.text(Property::Expiration, &expiration.to_string()),
+        None => persistent,
+    }
 }
 
 /// Publishes persistent messages, each with the expiration that is chosen for it.
@@ -134,8 +137,10 @@ fn messages_leave_from_the_middle_of_a_backlog_in_segments() {
         fill(&broker, "middle", COUNT..COUNT + 100, |_| None).await;
         staying.extend(COUNT..COUNT + 100);
         assert_eq!(take_numbers(&broker, "middle").await, staying);
+        let count = COUNT as u32 + 100 - staying.len() as u32;
+        until_count(&broker, "middle dead", count, seconds(10)).await;
         let dead: BTreeSet<u64> = take_numbers(&broker, "middle dead").await.into_iter().collect();
-        assert_eq!(dead.len() as u64, COUNT + 100 - staying.len() as u64);
+        assert_eq!(dead.len() as u32, count, "some died twice");
         assert!(staying.iter().all(|number| !dead.contains(number)));
     });
 }
@@ -246,7 +251,8 @@ fn what_expired_while_the_broker_was_down_is_dead_when_it_is_up() {
             let got = get(&mut connection, channel, queue, true).await;
             assert!(got.is_none(), "{queue}: {got:?}");
             until_count(&broker, queue, 0, seconds(1)).await;
-            assert!((0..20).eq(take_numbers(&broker, &format!("{queue} dead")).await));
+            let dead = take_numbers(&broker, &format!("{queue} dead")).await;
+            assert!((0..20).eq(dead.iter().copied()), "{queue}: {dead:?}");
         }
         // And once only.
         until_written_down().await;
