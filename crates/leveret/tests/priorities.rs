@@ -273,6 +273,7 @@ fn order_by_priority_survives_a_restart() {
             let (mut connection, channel) = open(&broker).await;
             let more = (1_000..1_010).map(|number| (number, (number % 10) as u8));
             fill(&mut connection, channel, "kept", more).await;
+            connection.close().await.expect("close-ok");
             let left = take_all(&broker, "kept").await;
             let old: Vec<u64> = left.iter().map(|m| number(&m.body)).collect();
             let old: Vec<u64> = old.into_iter().filter(|n| *n < 1_000).collect();
