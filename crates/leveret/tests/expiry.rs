@@ -145,13 +145,7 @@ fn shorter_of_both_times_counts() {
             let mut mourner = mourner(&broker, queue).await;
             let sent = Instant::now();
             let properties = wanted_for(expiration);
-            send(
-                &mut connection,
-                channel,
-                queue,
-                properties,
-                &numbered(7, 8),
-            );
+            send(&mut connection, channel, queue, properties, &numbered(7, 8));
             connection.flush().await.expect("sent");
             assert_on_time(&receive_letter(&mut mourner).await, sent, 200);
         }
@@ -251,7 +245,9 @@ fn gaps_that_expired_messages_leave_do_not_disturb_the_others() {
             look_at(&mut connection, channel, "gaps").await.messages == count
         })
         .await;
-        let dead = look_at(&mut connection, channel, "gaps dead").await.messages;
+        let dead = look_at(&mut connection, channel, "gaps dead")
+            .await
+            .messages;
         assert_eq!(dead, 6_000 - count);
         for number in 6_000..6_010 {
             staying.push(number);
@@ -343,7 +339,8 @@ fn nothing_is_delivered_after_its_time_and_nothing_is_lost_before() {
             consumer.flush().await.expect("sent");
             tokio::time::sleep(millis(random.below(80) as u64)).await;
         }
-        while let Ok(letter) = tokio::time::timeout(millis(200), receive_letter(&mut consumer)).await
+        while let Ok(letter) =
+            tokio::time::timeout(millis(200), receive_letter(&mut consumer)).await
         {
             assert!(delivered.insert(letter.number()));
             consumer.ack(consuming, letter.delivery.tag, false);

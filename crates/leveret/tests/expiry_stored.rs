@@ -139,7 +139,10 @@ fn messages_leave_from_the_middle_of_a_backlog_in_segments() {
         assert_eq!(take_numbers(&broker, "middle").await, staying);
         let count = COUNT as u32 + 100 - staying.len() as u32;
         until_count(&broker, "middle dead", count, seconds(10)).await;
-        let dead: BTreeSet<u64> = take_numbers(&broker, "middle dead").await.into_iter().collect();
+        let dead: BTreeSet<u64> = take_numbers(&broker, "middle dead")
+            .await
+            .into_iter()
+            .collect();
         assert_eq!(dead.len() as u32, count, "some died twice");
         assert!(staying.iter().all(|number| !dead.contains(number)));
     });
@@ -226,7 +229,13 @@ fn time_goes_on_from_publication_over_a_restart() {
                 assert_eq!(count, Some(20), "{ending:?}: {queue} after {up:?}");
             }
             for (queue, ..) in KINDS {
-                until_count(&broker, queue, 0, millis(4_000).saturating_sub(began.elapsed())).await;
+                until_count(
+                    &broker,
+                    queue,
+                    0,
+                    millis(4_000).saturating_sub(began.elapsed()),
+                )
+                .await;
                 let gone = began.elapsed();
                 assert!(gone > millis(2_490), "{ending:?}: {queue} after {gone:?}");
                 assert!((0..20).eq(take_numbers(&broker, &format!("{queue} dead")).await));

@@ -452,10 +452,7 @@ fn committed_messages_push_out_the_oldest() {
         assert_eq!(count(&mut connection, channel, "tx head").await, 0);
         connection.tx_commit(channel).await.expect("commit-ok");
         assert_eq!(count(&mut connection, channel, "tx head").await, 3);
-        assert_eq!(
-            take(&mut connection, channel, "tx head").await,
-            [7, 8, 9]
-        );
+        assert_eq!(take(&mut connection, channel, "tx head").await, [7, 8, 9]);
     });
 }
 

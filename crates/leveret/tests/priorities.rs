@@ -167,10 +167,7 @@ fn requeued_message_returns_to_its_place_within_its_priority() {
         let letters = letters_until_quiet(&mut connection, millis(150)).await;
         assert_eq!(numbers(&letters), [2, 5, 8, 4, 7, 9, 1, 6]);
         let marks: Vec<bool> = letters.iter().map(|l| l.delivery.redelivered).collect();
-        assert_eq!(
-            marks,
-            [true, true, false, true, true, false, false, false]
-        );
+        assert_eq!(marks, [true, true, false, true, true, false, false, false]);
     });
 }
 
@@ -353,7 +350,13 @@ fn purge_and_delete_reach_all_priorities() {
         // Another queue of that name has nothing of it, whatever its priorities.
         declare_as(&mut connection, channel, "deleted", &durable(up_to(3))).await;
         assert_eq!(take(&mut connection, channel, "deleted").await, []);
-        fill(&mut connection, channel, "deleted", [(1, 1), (2, 3), (3, 9)]).await;
+        fill(
+            &mut connection,
+            channel,
+            "deleted",
+            [(1, 1), (2, 3), (3, 9)],
+        )
+        .await;
         connection.close().await.expect("close-ok");
         until_written_down().await;
         Ending::Killed.restart(&mut broker);

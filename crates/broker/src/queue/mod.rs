@@ -19,6 +19,10 @@ mod rules;
 mod settings;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_ready;
+#[cfg(test)]
+mod tests_rules;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
