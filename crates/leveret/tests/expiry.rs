@@ -303,6 +303,34 @@ fn requeued_message_expires_by_the_time_of_its_publication() {
     });
 }
 
+/// What comes back goes before others, and may live longer than they do.
+#[test]
+fn requeued_message_does_not_keep_others_alive() {
+    within(seconds(10), async {
+        let broker = shared();
+        let (mut connection, channel) = open(&broker).await;
+        declare_pair(&mut connection, channel, "others", FieldTable::new()).await;
+        let mut mourner = mourner(&broker, "others").await;
+        publish(&mut connection, channel, "others", &numbered(0, 8));
+        let got = get(&mut connection, channel, "others", false).await;
+        let tag = got.expect("a message").delivery_tag;
+        let sent = Instant::now();
+        for number in 1..4 {
+            let body = numbered(number, 8);
+            send(&mut connection, channel, "others", wanted_for(300), &body);
+        }
+        connection.nack(channel, tag, false, true);
+        synchronize(&mut connection, channel).await;
+        for number in 1..4 {
+            let letter = receive_letter(&mut mourner).await;
+            assert_eq!(letter.number(), number);
+            assert_on_time(&letter, sent, 300);
+        }
+        let left = look_at(&mut connection, channel, "others").await;
+        assert_eq!(left.messages, 1);
+    });
+}
+
 /// A consumer takes and acknowledges, with pauses in which messages expire.
 #[test]
 fn nothing_is_delivered_after_its_time_and_nothing_is_lost_before() {
