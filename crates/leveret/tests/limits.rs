@@ -21,10 +21,6 @@ fn rejecting(count: i32) -> FieldTable {
     max_length(count).with("x-overflow", "reject-publish")
 }
 
-async fn count(connection: &mut Connection, channel: u16, queue: &str) -> u32 {
-    look_at(connection, channel, queue).await.messages
-}
-
 /// Takes all messages out of a queue; returns the numbers that they begin with.
 async fn take(connection: &mut Connection, channel: u16, queue: &str) -> Vec<u64> {
     let mut all = Vec::new();

@@ -229,3 +229,45 @@ pub async fn refusal_of(broker: &testkit::Broker, options: &QueueOptions) -> Str
     assert_eq!(code, 406, "{text}");
     text
 }
+
+/// Declares a durable queue with these arguments.
+pub async fn declare_with(
+    connection: &mut Connection,
+    channel: u16,
+    queue: &str,
+    arguments: FieldTable,
+) {
+    declare_as(connection, channel, queue, &durable(arguments)).await;
+}
+
+/// Arguments of a queue whose dead letters go to that exchange.
+pub fn to_exchange(exchange: &str) -> FieldTable {
+    FieldTable::new().with("x-dead-letter-exchange", exchange)
+}
+
+/// Takes the first message and refuses it.
+pub async fn reject_first(connection: &mut Connection, channel: u16, queue: &str) {
+    let got = super::durable::get(connection, channel, queue, false).await;
+    let tag = got.expect("a message").delivery_tag;
+    connection.reject(channel, tag, false);
+    super::synchronize(connection, channel).await;
+}
+
+/// The only message that comes from a queue, taken out of it.
+pub async fn only_letter(broker: &testkit::Broker, queue: &str) -> Letter {
+    let (mut connection, channel) = super::open(broker).await;
+    drain_from(&mut connection, channel, queue).await;
+    let letter = receive_letter(&mut connection).await;
+    super::assert_quiet(&mut connection).await;
+    letter
+}
+
+/// How many messages wait.
+pub async fn count(connection: &mut Connection, channel: u16, queue: &str) -> u32 {
+    super::look_at(connection, channel, queue).await.messages
+}
+
+/// Text, as a table holds it.
+pub fn text(text: &str) -> Option<FieldValue> {
+    Some(FieldValue::LongStr(text.as_bytes().to_vec()))
+}
