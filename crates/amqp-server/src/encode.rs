@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use amqp::frame::{self, END, Header, Kind, OVERHEAD};
 use amqp::{ContentHeader, Properties, ReplyCode, ShortStr, Writer};
+use broker::Annotation;
 use store::Message;
 
 use crate::connection::{Output, SHARED_BODY};
@@ -59,15 +60,29 @@ pub(crate) fn deliver(
     content(output, [prefix[1], prefix[2]], message, frame_max);
 }
 
-/// A message as its consumer sees it, if it has come back that often: with `x-delivery-count`
-/// (RabbitMQ's quorum queues).
-pub(crate) fn counted(message: &Message, deliveries: u32) -> Cow<'_, Message> {
-    if deliveries == 0 {
-        return Cow::Borrowed(message);
+/// A message as its consumer sees it: without those recipients that only the broker is to know, and
+/// with what its queue adds.
+#[inline]
+pub(crate) fn for_consumer(message: &Message, annotation: Annotation) -> Cow<'_, Message> {
+    match annotation == Annotation::None && !message.has_bcc() {
+        true => Cow::Borrowed(message),
+        false => rewritten(message, annotation),
     }
+}
+
+#[cold]
+fn rewritten(message: &Message, annotation: Annotation) -> Cow<'_, Message> {
     let properties = Properties::from_wire(message.properties());
     let headers = properties.headers().unwrap_or_default().to_owned();
-    let headers = headers.map(|headers| headers.with("x-delivery-count", i64::from(deliveries)));
+    let headers = headers.map(|mut headers| {
+        headers.remove("BCC");
+        match annotation {
+            Annotation::None => {}
+            Annotation::Returned(count) => headers.insert("x-delivery-count", i64::from(count)),
+            Annotation::Offset(offset) => headers.insert("x-stream-offset", offset as i64),
+        }
+        headers
+    });
     match headers.and_then(|headers| properties.with_headers(&headers)) {
         Ok(properties) => Cow::Owned(message.with_properties(&properties)),
         // They were checked when it was published.
@@ -102,6 +117,7 @@ pub(crate) fn get_ok(
 
 /// Appends basic.return for an unroutable message.
 pub(crate) fn no_route(output: &mut Output, channel: u16, message: &Message, frame_max: u32) {
+    let message = &*for_consumer(message, Annotation::None);
     let code = ReplyCode::NoRoute;
     let text = ShortStr::truncated(code.name());
     let routing = message.routing();
@@ -180,6 +196,7 @@ mod tests {
             persistent: true,
             priority: 0,
             times: None,
+            has_bcc: false,
         };
         Message::new(&head, body)
     }

@@ -8,12 +8,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use amqp::Properties;
 use store::{MAX_TRANSACTION, Message, Record, Times, TransactionRecord};
 
-use crate::death::{Death, Deaths};
+use crate::death::{BCC, CC, Death, Deaths};
 use crate::exchange::Head;
 use crate::locked::LockedQueues;
-use crate::queue::{Dead, DeadLetterTo, Queue};
+use crate::queue::{Dead, DeadLetterTo, Onward, Queue, X_DELAY, delay};
 use crate::routing::{Route, route};
 use crate::vhost::VHost;
 
@@ -37,7 +38,7 @@ fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work) {
         // In a statement of its own, so that the lock is released.
         let next = queue.lock().next_dead();
         let Some((to, dead)) = next else { return };
-        let letters = dead.into_iter();
+        let letters = with_bodies(queue, vhost, dead).into_iter();
         let letters: Vec<Letter> = letters
             .map(|dead| Letter::new(queue, vhost, &to, dead))
             .collect();
@@ -55,13 +56,11 @@ struct Letter {
 }
 
 impl Letter {
-    fn new(queue: &Queue, vhost: &VHost, to: &DeadLetterTo, mut dead: Dead) -> Letter {
-        if dead.message.is_none() {
-            dead.message = read(queue, vhost, &dead);
-        }
-        let (message, route) = match &dead.message {
-            Some(message) => address(queue, vhost, to, message, &dead),
-            None => (None, Route::default()),
+    fn new(queue: &Queue, vhost: &VHost, to: &Onward, dead: Dead) -> Letter {
+        let (message, route) = match (&dead.message, to) {
+            (Some(message), Onward::DeadLetters(to)) => address(queue, vhost, to, message, &dead),
+            (Some(message), Onward::Due(exchange)) => let_go(queue, vhost, exchange, message),
+            (None, _) => (None, Route::default()),
         };
         Letter { message, route }
     }
@@ -73,20 +72,34 @@ impl Letter {
     }
 }
 
-/// The message, from its segment.
-fn read(queue: &Queue, vhost: &VHost, dead: &Dead) -> Option<Message> {
-    let load = queue.lock().plan_dead(dead)?;
-    match vhost.store.load_now(load) {
-        Ok(loaded) => loaded
-            .messages
-            .into_iter()
-            .find(|(seq, _)| *seq == dead.seq)
-            .map(|(_, message)| message),
-        Err(error) => {
-            tracing::error!(queue = %queue.name, %error, "cannot read a message to dead-letter it");
-            None
+/// Reads those that lie in segments; of what is read at once, all that is wanted is taken. One that
+/// cannot be read stays without its message.
+fn with_bodies(queue: &Queue, vhost: &VHost, mut dead: Vec<Dead>) -> Vec<Dead> {
+    for at in 0..dead.len() {
+        if dead[at].message.is_some() {
+            continue;
+        }
+        // In a statement of its own, so that the lock is not held while it is read.
+        let load = queue.lock().plan_dead(&dead[at]);
+        let Some(load) = load else { continue };
+        let loaded = match vhost.store.load_now(load) {
+            Ok(loaded) => loaded.messages,
+            Err(error) => {
+                tracing::error!(queue = %queue.name, %error, "cannot read messages to move them");
+                continue;
+            }
+        };
+        let lane = dead[at].lane;
+        for wanted in dead[at..].iter_mut().filter(|dead| dead.lane == lane) {
+            let found = loaded.binary_search_by_key(&wanted.seq, |(seq, _)| *seq);
+            if let Ok(found) = found {
+                wanted
+                    .message
+                    .get_or_insert_with(|| loaded[found].1.clone());
+            }
         }
     }
+    dead
 }
 
 fn address(
@@ -114,7 +127,8 @@ fn address(
             .to_vec(),
     ];
     if to.routing_key.is_none() {
-        keys.extend(deaths.copies());
+        keys.extend(deaths.keys_in(CC));
+        keys.extend(deaths.keys_in(BCC));
     }
     let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
     let mut found = find(vhost, &to.exchange, message, &keys);
@@ -138,12 +152,46 @@ fn address(
     }
 }
 
+/// A message that has waited for as long as it was told to: from now on it does not say so any more.
+/// The sign of its delay says that it was delayed, as RabbitMQ's plugin does.
+fn let_go(
+    queue: &Queue,
+    vhost: &VHost,
+    exchange: &str,
+    message: &Message,
+) -> (Option<Message>, Route) {
+    let properties = Properties::from_wire(message.properties());
+    let waited = delay(properties).and_then(|delay| i64::try_from(delay).ok());
+    let headers = properties.headers().unwrap_or_default().to_owned();
+    let headers = headers.map(|headers| headers.with(X_DELAY, -waited.unwrap_or_default()));
+    let rewritten = headers.and_then(|headers| properties.with_headers(&headers));
+    let Ok(properties) = rewritten else {
+        // They were checked when it was published.
+        return (None, Route::default());
+    };
+    let message = message.with_properties(&properties);
+    let copies = Deaths::of(&message).map_or_else(
+        |_| Vec::new(),
+        |headers| [headers.keys_in(CC), headers.keys_in(BCC)].concat(),
+    );
+    let mut keys = vec![message.routing_key()];
+    keys.extend(copies.iter().map(Vec::as_slice));
+    let route = find(vhost, exchange, &message, &keys);
+    let expiration = message.times().and_then(|times| times.expiration);
+    // What it may wait for in queues begins now.
+    let times = (route.timed || expiration.is_some()).then(|| Times {
+        arrival: queue.now(),
+        expiration,
+    });
+    (Some(message.with_times(times)), route)
+}
+
 fn find(vhost: &VHost, exchange: &str, message: &Message, keys: &[&[u8]]) -> Route {
     let topology = vhost.read();
     if !topology.exchanges.contains_key(exchange) {
         return Route::default();
     }
-    let properties = amqp::Properties::from_wire(message.properties());
+    let properties = Properties::from_wire(message.properties());
     let head = Head {
         keys,
         headers: properties.headers(),
@@ -156,7 +204,7 @@ fn find(vhost: &VHost, exchange: &str, message: &Message, keys: &[&[u8]]) -> Rou
 fn deliver(
     from: &Arc<Queue>,
     vhost: &VHost,
-    to: &DeadLetterTo,
+    to: &Onward,
     letters: &[Letter],
     work: &mut Work,
 ) -> bool {
@@ -171,12 +219,17 @@ fn deliver(
             true => Record::Shared(&mut shared),
             false => Record::Own,
         };
-        all_went = letter.deliver(&mut locked, to.at_least_once, &mut record);
-        if !all_went {
+        let went = letter.deliver(&mut locked, to, &mut record);
+        let Some(source) = locked.get_mut(from.id) else {
             break;
-        }
-        if let Some(source) = locked.get_mut(from.id) {
-            source.bury_first();
+        };
+        match (went, to) {
+            (true, _) => source.bury_first(),
+            (false, Onward::Due(_)) => source.put_off_first(),
+            (false, Onward::DeadLetters(_)) => {
+                all_went = false;
+                break;
+            }
         }
     }
     if let Some(source) = locked.get_mut(from.id) {
@@ -194,24 +247,25 @@ fn deliver(
 
 impl Letter {
     /// Appends the message to its queues; false if it must stay where it is.
-    fn deliver(
-        &self,
-        locked: &mut LockedQueues<'_>,
-        at_least_once: bool,
-        record: &mut Record<'_>,
-    ) -> bool {
+    fn deliver(&self, locked: &mut LockedQueues<'_>, to: &Onward, record: &mut Record<'_>) -> bool {
         let Some(message) = &self.message else {
             return true;
         };
         let targets = &self.route.queues;
-        if at_least_once {
-            let takes = |queue: &Arc<Queue>| {
+        let all_take = || {
+            targets.iter().all(|queue| {
                 let state = locked.get(queue.id);
                 state.is_some_and(|state| state.takes(message))
-            };
-            if targets.is_empty() || !targets.iter().all(takes) {
-                return false;
-            }
+            })
+        };
+        let may_go = match to {
+            Onward::DeadLetters(to) if to.at_least_once => !targets.is_empty() && all_take(),
+            Onward::DeadLetters(_) => true,
+            // It was confirmed; but what leads nowhere goes nowhere.
+            Onward::Due(_) => all_take(),
+        };
+        if !may_go {
+            return false;
         }
         for queue in targets {
             if let Some(state) = locked.get_mut(queue.id) {

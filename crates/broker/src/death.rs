@@ -9,7 +9,10 @@ use store::{Message, MessageHead, Times};
 use crate::queue::{DeadLetterTo, Reason};
 
 const X_DEATH: &str = "x-death";
-const CC: &str = "CC";
+/// The header with further routing keys.
+pub(crate) const CC: &str = "CC";
+/// The same, which consumers do not see.
+pub(crate) const BCC: &str = "BCC";
 
 /// A message's deaths so far, the last one first, and whatever else its headers hold.
 pub(crate) struct Deaths {
@@ -34,13 +37,7 @@ impl Deaths {
             None => FieldTable::new(),
         };
         let entries = match headers.get(X_DEATH) {
-            Some(FieldValue::Array(entries)) => entries
-                .iter()
-                .filter_map(|entry| match entry {
-                    FieldValue::Table(entry) => Some(entry.clone()),
-                    _ => None,
-                })
-                .collect(),
+            Some(FieldValue::Array(entries)) => entries.iter().filter_map(entry).collect(),
             _ => Vec::new(),
         };
         Ok(Deaths { headers, entries })
@@ -60,9 +57,9 @@ impl Deaths {
         }
     }
 
-    /// Other routing keys than its own.
-    pub fn copies(&self) -> Vec<Vec<u8>> {
-        match self.headers.get(CC) {
+    /// The routing keys in a header: `CC` or `BCC`.
+    pub fn keys_in(&self, header: &str) -> Vec<Vec<u8>> {
+        match self.headers.get(header) {
             Some(FieldValue::Array(keys)) => keys
                 .iter()
                 .filter_map(|key| match key {
@@ -81,6 +78,7 @@ impl Deaths {
             text(entry, "queue") == Some(death.queue)
                 && text(entry, "reason") == Some(death.reason.name())
         };
+        let is_first = self.entries.is_empty();
         let entry = match self.entries.iter().position(same) {
             Some(at) => {
                 let mut entry = self.entries.remove(at);
@@ -97,7 +95,6 @@ impl Deaths {
             ("queue", death.queue),
             ("exchange", &exchange),
         ];
-        let is_first = self.headers.get("x-first-death-reason").is_none();
         for (name, value) in event {
             if is_first {
                 self.headers.insert(&format!("x-first-death-{name}"), value);
@@ -116,16 +113,10 @@ impl Deaths {
         properties: Properties<'_>,
     ) -> FieldTable {
         let mut keys = vec![message.routing_key().to_vec()];
-        keys.extend(self.copies());
+        keys.extend(self.keys_in(CC));
         let keys = keys.into_iter().map(FieldValue::LongStr).collect();
         let exchange = FieldValue::LongStr(message.exchange().to_vec());
-        let mut entry = FieldTable::new()
-            .with("count", FieldValue::I64(1))
-            .with("reason", death.reason.name())
-            .with("queue", death.queue)
-            .with("time", FieldValue::Timestamp(death.now / 1_000))
-            .with("exchange", exchange)
-            .with("routing-keys", FieldValue::Array(keys));
+        let mut entry = FieldTable::new();
         if let Some(expiration) = properties.text(Property::Expiration) {
             entry.insert(
                 "original-expiration",
@@ -133,21 +124,29 @@ impl Deaths {
             );
         }
         entry
+            .with("count", FieldValue::I64(1))
+            .with("reason", death.reason.name())
+            .with("queue", death.queue)
+            .with("time", FieldValue::Timestamp(death.now / 1_000))
+            .with("exchange", exchange)
+            .with("routing-keys", FieldValue::Array(keys))
     }
 
     /// The message as it goes on: with its deaths, without an expiration, under the new exchange
-    /// and, if one is set, the new routing key, which then is the only one.
+    /// and, if one is set, the new routing key. Headers are in order of their names.
     pub fn rewrite(
-        mut self,
+        self,
         message: &Message,
         to: &DeadLetterTo,
         times: Option<Times>,
     ) -> Result<Message, DecodeError> {
-        if to.routing_key.is_some() {
-            self.headers.remove(CC);
-        }
+        let mut headers: Vec<(&str, &FieldValue)> = self.headers.iter().collect();
+        headers.sort_by_key(|(name, _)| *name);
+        let headers = headers
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.clone()));
         let properties = Properties::from_wire(message.properties());
-        let properties = properties.with_headers(&self.headers)?;
+        let properties = properties.with_headers(&headers.collect())?;
         let properties = Properties::from_wire(&properties).without(Property::Expiration)?;
         let head = MessageHead {
             exchange: to.exchange.as_bytes(),
@@ -156,9 +155,27 @@ impl Deaths {
             persistent: message.is_persistent(),
             priority: message.priority(),
             times,
+            has_bcc: message.has_bcc(),
         };
         Ok(Message::new(&head, message.body()))
     }
+}
+
+/// An entry of `x-death`, if it says all that one must say.
+fn entry(value: &FieldValue) -> Option<FieldTable> {
+    let FieldValue::Table(entry) = value else {
+        return None;
+    };
+    let wanted = [
+        "exchange",
+        "queue",
+        "routing-keys",
+        "reason",
+        "count",
+        "time",
+    ];
+    let complete = wanted.iter().all(|name| entry.get(name).is_some());
+    complete.then(|| entry.clone())
 }
 
 fn text<'t>(table: &'t FieldTable, name: &str) -> Option<&'t str> {

@@ -33,6 +33,27 @@ pub enum Origin {
     Taken(QueueSeq),
 }
 
+/// What a queue adds to a message's headers for its consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Annotation {
+    /// Nothing.
+    #[default]
+    None,
+    /// How often it has come back (`x-delivery-count`).
+    Returned(u32),
+    /// Its offset in a stream (`x-stream-offset`).
+    Offset(u64),
+}
+
+impl Annotation {
+    pub(crate) fn returned(count: u32) -> Self {
+        match count {
+            0 => Annotation::None,
+            count => Annotation::Returned(count),
+        }
+    }
+}
+
 /// A message on its way to a consumer.
 #[derive(Debug)]
 pub struct Delivery {
@@ -44,8 +65,8 @@ pub struct Delivery {
     pub consumer: ConsumerHandle,
     /// It was out for delivery before.
     pub redelivered: bool,
-    /// How often it has come back, if the queue counts that.
-    pub deliveries: u32,
+    /// What the queue adds to its headers.
+    pub annotation: Annotation,
 }
 
 /// Something to send.

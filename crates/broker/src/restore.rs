@@ -1,4 +1,4 @@
-//! After a restart: vhosts, users, exchanges, queues and bindings as they were defined, queues
+//! After a restart: vhosts, users, parameters, policies, exchanges, queues and bindings as they were defined, queues
 //! with the messages that the store has found.
 
 use std::sync::Arc;
@@ -10,24 +10,37 @@ use store::{DefinitionChange, Recovered};
 use crate::binding::{Binding, Destination, DestinationKey};
 use crate::broker::Broker;
 use crate::definitions::{self, BindingDefinition, Definitions, QueueDefinition};
-use crate::exchange::Exchange;
 use crate::vhost::VHost;
 
 impl Broker {
     pub(crate) fn restore(&self, found: Definitions, recovered: &mut Recovered) {
         {
             let mut vhosts = self.vhosts.write();
-            for name in found.vhosts {
-                vhosts.insert(name.clone(), self.make_vhost(name));
+            for (name, metadata) in found.vhosts {
+                vhosts.insert(name.clone(), self.make_vhost(name, metadata));
             }
         }
         found
             .users
             .into_iter()
             .for_each(|user| self.users.insert(user));
-        for (vhost, name, options) in found.exchanges {
+        self.users
+            .restore_topic_permissions(found.topic_permissions);
+        self.parameters
+            .restore(found.parameters, found.global_parameters);
+        // Before whatever they apply to.
+        for (vhost, authority, policy) in found.policies {
             if let Some(vhost) = self.vhost(&vhost) {
-                vhost.restore(|topology| topology.insert_exchange(Exchange::new(name, options)));
+                vhost.restore(|topology| topology.set_policies([(authority, policy)]));
+            }
+        }
+        for exchange in found.exchanges {
+            if let Some(vhost) = self.vhost(&exchange.vhost) {
+                let delayed = exchange
+                    .delayed
+                    .map(|stream| recovered.claim(&self.store, stream, vhost.durability));
+                let exchange = vhost.remake_exchange(exchange.name, exchange.options, delayed);
+                vhost.restore(|topology| topology.insert_exchange(exchange));
             }
         }
         // Those whose last consumer went with the process go as well.

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::binding::Destination;
 use crate::exchange::Head;
-use crate::queue::Queue;
+use crate::queue::{Queue, QueueKind};
 use crate::topology::Topology;
 
 /// The queues that a message goes to; each once.
@@ -22,6 +22,8 @@ pub struct Route {
     pub logged: bool,
     /// True where some of the queues must know when their messages came.
     pub timed: bool,
+    /// True where some of the queues keep every message over a restart, whatever it says itself.
+    pub keeps_all: bool,
     /// True where some of the queues may refuse messages.
     pub may_reject: bool,
 }
@@ -54,6 +56,7 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
     let any = |says: fn(&Queue) -> bool| queues.iter().any(|queue| says(queue));
     Route {
         logged: any(|queue| queue.logged),
+        keeps_all: any(|queue| queue.kind == QueueKind::Stream),
         timed: any(|queue| queue.traits.timed()),
         may_reject: any(|queue| queue.traits.may_reject()),
         queues,
@@ -124,7 +127,7 @@ fn walk<'t>(
         let Some(exchange) = topology.exchanges.get(name) else {
             continue;
         };
-        reusable &= exchange.kind.routes_by_key();
+        reusable &= exchange.routes_by_key();
         let mut matched = false;
         let mut visit = |destination: &'t Destination| {
             matched = true;

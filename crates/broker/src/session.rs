@@ -11,12 +11,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::access::{Operation, Permissions, User};
 use crate::binding::{Binding, BindingKey, Destination};
+use crate::consumers::ConsumerInfo;
 use crate::error::{Error, Resource};
-use crate::exchange::{Exchange, ExchangeOptions};
+use crate::exchange::ExchangeOptions;
 use crate::name::ConnectionId;
+use crate::outbox::{ConsumerHandle, Outbox};
 use crate::queue::{
-    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, consumer_timeout,
-    unsupported,
+    ConsumerId, ConsumerOptions, Got, LeaseId, Queue, QueueKind, QueueOptions, StreamOptions,
+    consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
 };
 use crate::topology::Topology;
 use crate::vhost::VHost;
@@ -130,7 +132,8 @@ impl Session {
             .change(|topology| match topology.exchanges.get(name) {
                 Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
                 None => {
-                    topology.insert_exchange(Exchange::new(name.into(), options));
+                    let exchange = self.vhost.make_exchange(name.into(), options);
+                    topology.insert_exchange(exchange);
                     Ok(())
                 }
             })
@@ -168,13 +171,16 @@ impl Session {
                 .map(Declared::new)
                 .ok_or_else(|| Error::not_found(self.queue_resource(name)));
         }
-        self.queue(name).map(Declared::new)
+        let queue = self.queue(name)?;
+        queue.touch();
+        Ok(Declared::new(queue))
     }
 
     /// queue.declare; an empty name gets one made up.
     pub fn declare_queue(&self, name: &str, mut options: QueueOptions) -> Result<Declared, Error> {
         // An exclusive queue ends with its connection, so it cannot survive a restart.
         options.durable &= options.exclusive.is_none();
+        self.vhost.add_queue_type(&mut options);
         let generated;
         let server_named = name.is_empty();
         let name = if server_named {
@@ -236,7 +242,11 @@ impl Session {
     /// queue.purge; returns how many messages went.
     pub fn purge_queue(&self, name: &str) -> Result<usize, Error> {
         self.permit(Operation::Read, self.queue_resource(name))?;
-        self.queue(name).map(|queue| queue.purge())
+        let queue = self.queue(name)?;
+        if queue.kind == QueueKind::Stream {
+            return Err(not_for_streams("queue.purge", queue.resource()));
+        }
+        Ok(queue.purge())
     }
 
     /// queue.bind.
@@ -332,6 +342,9 @@ impl Session {
     pub fn get(&self, name: &str, no_ack: bool) -> Result<(Arc<Queue>, Option<Got>), Error> {
         self.permit(Operation::Read, self.queue_resource(name))?;
         let queue = self.queue(name)?;
+        if queue.kind == QueueKind::Stream {
+            return Err(not_for_streams("basic.get", queue.resource()));
+        }
         match queue.get(&self.vhost.store, no_ack) {
             Ok(got) => Ok((queue, got)),
             Err(error) => {
@@ -353,8 +366,14 @@ impl Session {
         let resource = self.queue_resource(name);
         self.permit(Operation::Read, resource)?;
         let queue = self.queue(name)?;
+        refuse_stream_arguments(arguments, queue.kind, resource)?;
         options.priority = consumer_priority(arguments, resource)?;
         options.timeout = consumer_timeout(arguments, resource)?;
+        if queue.kind == QueueKind::Stream {
+            check_reader(&options, resource)?;
+            let reads = StreamOptions::from_arguments(arguments, queue.now(), resource)?;
+            options.stream = Some(reads);
+        }
         let id = queue.add_consumer(options)?;
         if queue.auto_delete && queue.logged && !queue.consumed.swap(true, Ordering::Relaxed) {
             self.vhost.change(|topology| topology.note_consumed(&queue));
@@ -380,11 +399,41 @@ impl Session {
         Ok((queue, id))
     }
 
-    /// Ends a consumer, and the auto-delete queue that it was the last of.
-    pub fn cancel(&self, queue: &Arc<Queue>, consumer: ConsumerId) {
-        if queue.remove_consumer(consumer) && queue.auto_delete {
+    /// Says more about a consumer that has just come, for those who list consumers; until it is
+    /// cancelled.
+    pub fn describe_consumer(
+        &self,
+        queue: &Queue,
+        id: ConsumerId,
+        describe: impl FnOnce(ConnectionId) -> ConsumerInfo,
+    ) {
+        let info = describe(self.connection);
+        self.vhost.consumers.add(queue, id, info);
+    }
+
+    /// The same consumer has ended with its queue.
+    pub fn forget_consumer(&self, queue: &Queue, id: ConsumerId) {
+        self.vhost.consumers.remove(queue, id);
+    }
+
+    /// Ends consumers of one queue and outbox, and the auto-delete queue that they were the last of.
+    /// What was on its way to them, and these leases, return to their places. Returns how many
+    /// messages on their way were to be acknowledged.
+    pub fn end_consumers(
+        &self,
+        queue: &Arc<Queue>,
+        consumers: &[(ConsumerId, ConsumerHandle)],
+        outbox: &Outbox,
+        unacked: &[LeaseId],
+    ) -> u32 {
+        for (id, _) in consumers {
+            self.forget_consumer(queue, *id);
+        }
+        let removed = queue.remove_consumers(consumers, outbox, unacked);
+        if removed.last && queue.auto_delete {
             self.vhost.delete_queue(queue);
         }
+        removed.unsent
     }
 
     /// What a new entity passes on to an exchange, its user must be able to read from the one and
@@ -420,6 +469,24 @@ impl Session {
         exchange.validate_binding(routing_key, arguments)?;
         Ok(exchange.name.clone())
     }
+}
+
+/// A consumer of a stream gets as much as it acknowledges, and no more.
+fn check_reader(options: &ConsumerOptions, resource: Resource<'_>) -> Result<(), Error> {
+    if options.no_ack {
+        return Err(not_for_streams("automatic acknowledgement", resource));
+    }
+    if options.prefetch == 0 {
+        return Err(Error::precondition(format!(
+            "consumer prefetch count is not set for '{resource}'"
+        )));
+    }
+    Ok(())
+}
+
+fn not_for_streams(what: &str, resource: Resource<'_>) -> Error {
+    let text = format!("{what} not supported by stream queues {resource}");
+    Error::new(ReplyCode::NotImplemented, text)
 }
 
 /// Says which arguments are kept and compared, but do nothing in this version.

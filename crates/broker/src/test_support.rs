@@ -51,6 +51,7 @@ pub(crate) fn queue_with(
         vhost: "/".into(),
         vhost_ref: Weak::new(),
         timer,
+        delays_for: None,
     };
     let queue = Queue::new(name.into(), surroundings, options, stores);
     queue.register(store);

@@ -11,6 +11,7 @@ use store::DefinitionChange;
 use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
 use crate::definitions;
 use crate::exchange::Exchange;
+use crate::policy::{Authority, Policies, Policy, Target};
 use crate::queue::Queue;
 
 #[derive(Default)]
@@ -19,10 +20,15 @@ pub(crate) struct Topology {
     pub queues: HashMap<Arc<str>, Arc<Queue>>,
     /// Bindings by where they lead, so that a destination can go without a search.
     by_destination: HashMap<DestinationKey, HashSet<BindingKey>>,
+    policies: Policies,
     /// Routes may have changed since this was last taken.
     changed: bool,
     /// Changes that the log must hear of.
     logged: DefinitionChange,
+    /// The vhost has gone: nothing is logged any more.
+    pub dissolved: bool,
+    /// Queues that went with their exchanges.
+    gone: Vec<Arc<Queue>>,
     vhost: Arc<str>,
 }
 
@@ -44,8 +50,15 @@ impl Topology {
         std::mem::take(&mut self.changed)
     }
 
-    pub fn insert_exchange(&mut self, exchange: Exchange) {
+    /// Queues that went with their exchanges, since the last call; to be closed where no lock is
+    /// held.
+    pub fn take_gone(&mut self) -> Vec<Arc<Queue>> {
+        std::mem::take(&mut self.gone)
+    }
+
+    pub fn insert_exchange(&mut self, mut exchange: Exchange) {
         self.changed = true;
+        exchange.apply(self.policies.applied(Target::Exchange, &exchange.name));
         if exchange.durable {
             let key = definitions::exchange_key(&self.vhost, &exchange.name);
             self.logged
@@ -56,6 +69,7 @@ impl Topology {
 
     pub fn insert_queue(&mut self, queue: Arc<Queue>) {
         self.changed = true;
+        queue.apply(self.policies.applied(queue.target(), &queue.name));
         self.log_queue(&queue, false);
         self.queues.insert(queue.name.clone(), queue);
     }
@@ -79,6 +93,77 @@ impl Topology {
             self.logged
                 .define(&key, &definitions::queue_value(queue, consumed));
         }
+    }
+
+    /// Adds policies, each in place of one of the same name, to all that they are for. Those that
+    /// are there already cost nothing, so that definitions may be imported at every start.
+    pub fn set_policies(&mut self, policies: impl IntoIterator<Item = (Authority, Policy)>) {
+        let mut changed = false;
+        for (authority, policy) in policies {
+            if self.policies.has(authority, &policy) {
+                continue;
+            }
+            let key = definitions::policy_key(authority, &self.vhost, &policy.name);
+            let value = definitions::policy_value(&policy);
+            self.logged.define(&key, &value);
+            self.policies.set(authority, Arc::new(policy));
+            changed = true;
+        }
+        if changed {
+            self.apply_policies();
+        }
+    }
+
+    /// Removes a policy; false if there is none of that name.
+    pub fn clear_policy(&mut self, authority: Authority, name: &str) -> bool {
+        let cleared = self.policies.clear(authority, name);
+        if cleared {
+            let key = definitions::policy_key(authority, &self.vhost, name);
+            self.logged.undefine(&key);
+            self.apply_policies();
+        }
+        cleared
+    }
+
+    /// All policies of one authority, by name.
+    pub fn policies(&self, authority: Authority) -> impl Iterator<Item = &Arc<Policy>> {
+        self.policies.list(authority)
+    }
+
+    /// Tells those what has changed for whom something has.
+    fn apply_policies(&mut self) {
+        for exchange in self.exchanges.values_mut() {
+            let applied = self.policies.applied(Target::Exchange, &exchange.name);
+            if !applied.is_same(&exchange.applied) {
+                exchange.apply(applied);
+                self.changed = true;
+            }
+        }
+        for queue in self.queues.values() {
+            let applied = self.policies.applied(queue.target(), &queue.name);
+            if !applied.is_same(&queue.applied()) {
+                queue.apply(applied);
+                self.changed = true;
+            }
+        }
+    }
+
+    /// Removes everything: the vhost goes. What is still done to it leaves no trace.
+    pub fn dissolve(&mut self) {
+        let queues: Vec<Arc<Queue>> = self.queues.values().cloned().collect();
+        queues.iter().for_each(|queue| self.remove_queue(queue));
+        let exchanges: Vec<Arc<str>> = self.exchanges.keys().cloned().collect();
+        self.remove_exchanges(exchanges);
+        for authority in [Authority::User, Authority::Operator] {
+            let names: Vec<Arc<str>> = self
+                .policies(authority)
+                .map(|policy| policy.name.clone())
+                .collect();
+            for name in names {
+                self.clear_policy(authority, &name);
+            }
+        }
+        self.dissolved = true;
     }
 
     /// Adds a binding whose ends exist; nothing changes if the same one is there already.
@@ -149,6 +234,14 @@ impl Topology {
                 self.logged
                     .undefine(&definitions::exchange_key(&self.vhost, &name));
             }
+            if let Some(queue) = exchange.delayed.take() {
+                if queue.logged {
+                    queue
+                        .streams()
+                        .for_each(|stream| self.logged.forget(stream));
+                }
+                self.gone.push(queue);
+            }
             for (key, durable) in exchange.take_bindings() {
                 self.forget(&key, durable);
             }
@@ -210,7 +303,7 @@ mod tests {
                 auto_delete: true,
                 ..ExchangeOptions::durable(ExchangeKind::Fanout)
             };
-            topology.insert_exchange(Exchange::new(name.clone(), options));
+            topology.insert_exchange(Exchange::new(name.clone(), options, None));
             topology.bind(Binding {
                 source: name.clone(),
                 destination,

@@ -152,6 +152,7 @@ mod tests {
             persistent: false,
             priority: 0,
             times: None,
+            has_bcc: false,
         };
         Message::new(&head, b"x")
     }
@@ -181,6 +182,7 @@ mod tests {
             handle: ConsumerHandle(0),
             priority: 0,
             timeout: None,
+            stream: None,
         };
         let consumer = first.add_consumer(options).expect("nothing is exclusive");
         let stop = Arc::new(AtomicBool::new(false));

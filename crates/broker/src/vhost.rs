@@ -8,15 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{RwLock, RwLockReadGuard};
-use store::{Durability, Lsn, RecoveredQueue, Store};
+use store::{DefinitionChange, Durability, Lsn, RecoveredQueue, Store};
 
+use crate::consumers::Consumers;
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
+use crate::metadata::VHostMetadata;
 use crate::queue::{Queue, QueueOptions, Surroundings};
 use crate::timer::Timer;
 use crate::topology::Topology;
 
 /// Exchanges that every vhost has, with their types.
-const PREDECLARED: [(&str, ExchangeKind); 7] = [
+pub(crate) const PREDECLARED: [(&str, ExchangeKind); 7] = [
     ("", ExchangeKind::Direct),
     ("amq.direct", ExchangeKind::Direct),
     ("amq.fanout", ExchangeKind::Fanout),
@@ -33,6 +35,8 @@ pub struct VHost {
     pub(crate) store: Arc<Store>,
     /// What confirms wait for where a queue does not say.
     pub(crate) durability: Durability,
+    pub(crate) consumers: Consumers,
+    metadata: RwLock<VHostMetadata>,
     timer: Arc<Timer>,
     me: Weak<VHost>,
     topology: RwLock<Topology>,
@@ -44,6 +48,7 @@ pub struct VHost {
 impl VHost {
     pub(crate) fn new(
         name: Arc<str>,
+        metadata: VHostMetadata,
         store: Arc<Store>,
         durability: Durability,
         timer: Arc<Timer>,
@@ -52,7 +57,7 @@ impl VHost {
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == "amq.rabbitmq.trace";
-            topology.insert_exchange(Exchange::new(name.into(), options));
+            topology.insert_exchange(Exchange::new(name.into(), options, None));
         }
         // Every vhost has them, so the log need not say so.
         topology.take_logged();
@@ -60,6 +65,8 @@ impl VHost {
             name,
             store,
             durability,
+            consumers: Consumers::default(),
+            metadata: RwLock::new(metadata),
             timer,
             me: me.clone(),
             topology: RwLock::new(topology),
@@ -96,13 +103,75 @@ impl VHost {
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Topology) -> R) -> R {
         let mut topology = self.topology.write();
         let result = change(&mut topology);
-        if let Some(lsn) = self.store.define(topology.take_logged()) {
+        let logged = topology.take_logged();
+        if !topology.dissolved
+            && let Some(lsn) = self.store.define(logged)
+        {
             self.logged.store(lsn.0, Ordering::Release);
         }
         if topology.take_changed() {
             self.generation.fetch_add(1, Ordering::Release);
         }
+        let gone = topology.take_gone();
+        drop(topology);
+        for queue in gone {
+            // Unconditional, so it cannot be refused.
+            drop(queue.close(false, false));
+            queue.release_store();
+        }
         result
+    }
+
+    /// What is said about it.
+    pub fn metadata(&self) -> VHostMetadata {
+        self.metadata.read().clone()
+    }
+
+    /// Sets what is said about it; `log` is called under the lock.
+    pub(crate) fn set_metadata(&self, metadata: VHostMetadata, log: impl FnOnce()) {
+        let mut current = self.metadata.write();
+        log();
+        *current = metadata;
+    }
+
+    /// Gives a declaration without a queue type the vhost's default one.
+    pub(crate) fn add_queue_type(&self, options: &mut QueueOptions) {
+        let goes = options.auto_delete || options.exclusive.is_some();
+        let metadata = self.metadata.read();
+        metadata.add_queue_type(&mut options.arguments, options.durable, goes);
+    }
+
+    /// True once it was deleted.
+    pub(crate) fn is_dissolved(&self) -> bool {
+        self.read().dissolved
+    }
+
+    /// Ends everything in it, in one record of the log, to which `more` adds.
+    pub(crate) fn dissolve(&self, more: impl FnOnce(&mut DefinitionChange)) -> Option<Lsn> {
+        let mut topology = self.topology.write();
+        let queues: Vec<Arc<Queue>> = topology.queues.values().cloned().collect();
+        // Unconditional, so it cannot be refused. Their messages are freed without the lock.
+        let remains: Vec<_> = queues
+            .iter()
+            .map(|queue| queue.close(false, false))
+            .collect();
+        topology.dissolve();
+        let mut change = topology.take_logged();
+        more(&mut change);
+        let lsn = self.store.define(change);
+        topology.take_changed();
+        let gone = topology.take_gone();
+        self.generation.fetch_add(1, Ordering::Release);
+        drop(topology);
+        drop(remains);
+        for queue in &gone {
+            drop(queue.close(false, false));
+        }
+        queues
+            .iter()
+            .chain(&gone)
+            .for_each(|queue| queue.release_store());
+        lsn
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -110,7 +179,53 @@ impl VHost {
             vhost: self.name.clone(),
             vhost_ref: self.me.clone(),
             timer: self.timer.clone(),
+            delays_for: None,
         }
+    }
+
+    /// An exchange, which is not in the topology yet.
+    pub(crate) fn make_exchange(&self, name: Arc<str>, options: ExchangeOptions) -> Exchange {
+        let delayed = options.delays().then(|| {
+            let stores = self.store.new_queues(1, options.durable, self.durability);
+            let (surroundings, options) = self.delaying(&name, &options);
+            let queue = Queue::new(surroundings.queue_name(), surroundings, options, stores);
+            queue.register(&self.store);
+            queue
+        });
+        Exchange::new(name, options, delayed)
+    }
+
+    /// An exchange that a restart has found, and what has been waiting in it.
+    pub(crate) fn remake_exchange(
+        &self,
+        name: Arc<str>,
+        options: ExchangeOptions,
+        delayed: Option<RecoveredQueue>,
+    ) -> Exchange {
+        let delayed = delayed.map(|recovered| {
+            let (surroundings, options) = self.delaying(&name, &options);
+            let queue_name = surroundings.queue_name();
+            let queue = Queue::recovered(queue_name, surroundings, options, vec![recovered]);
+            queue.register(&self.store);
+            queue
+        });
+        Exchange::new(name, options, delayed)
+    }
+
+    fn delaying(
+        &self,
+        exchange: &Arc<str>,
+        options: &ExchangeOptions,
+    ) -> (Surroundings, QueueOptions) {
+        let surroundings = Surroundings {
+            delays_for: Some(exchange.clone()),
+            ..self.surroundings()
+        };
+        let options = QueueOptions {
+            durable: options.durable,
+            ..QueueOptions::default()
+        };
+        (surroundings, options)
     }
 
     /// A queue, which is not in the topology yet.
@@ -138,6 +253,11 @@ impl VHost {
     /// The queue of that name.
     pub fn queue(&self, name: &str) -> Option<Arc<Queue>> {
         self.read().queues.get(name).cloned()
+    }
+
+    /// How many queues there are.
+    pub fn queue_count(&self) -> usize {
+        self.read().queues.len()
     }
 
     /// Deletes a queue that nobody has used for too long, unless somebody has just come.

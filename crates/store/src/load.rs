@@ -17,6 +17,8 @@ pub struct Load {
     pub from: QueueSeq,
     /// The place behind the last chunk.
     pub end: QueueSeq,
+    /// Only to see what is there, not because it is their turn.
+    pub look: bool,
     pub(crate) chunks: Vec<Chunk>,
 }
 
@@ -51,6 +53,8 @@ pub struct Loaded {
     pub messages: Vec<(QueueSeq, Message)>,
     /// Live messages, when the reading began, in chunks that cannot be read.
     pub lost: u64,
+    /// As in [`Load`].
+    pub look: bool,
 }
 
 impl Load {
@@ -61,6 +65,7 @@ impl Load {
             end: self.from,
             messages: Vec::new(),
             lost: 0,
+            look: self.look,
         }
     }
 
@@ -82,6 +87,7 @@ impl Load {
             end: self.end,
             messages: Vec::new(),
             lost: 0,
+            look: self.look,
         };
         for run in self
             .chunks

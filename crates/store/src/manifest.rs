@@ -10,7 +10,10 @@
 //!        count u32 │ count × (place u64 │ deliveries u32)      came back so often; since version 2
 //!        count u32 │ count × chunk
 //! chunk  segment varint │ block varint │ blocks varint │ first place varint │ span varint
-//!        │ live varint │ map u8 │ if map = 1: ⌈span/64⌉ × u64
+//!        │ live varint │ flags u8 │ if bit 0 is set: ⌈span/64⌉ × u64
+//!        │ if bit 2 is set: newest varint
+//!        flags: bit 0: a map of what is gone; bit 1: holds messages that expire by themselves;
+//!        bit 2: it is known when the newest of them came
 //! ```
 //!
 //! There are two files, written in turn and in place: whatever happens to one that is being
@@ -33,6 +36,10 @@ const MAGIC: [u8; 8] = *b"LeverMAN";
 pub(crate) const VERSION: u16 = 2;
 /// The oldest that is still read.
 const OLDEST: u16 = 1;
+/// Flags of a chunk.
+const MAP: u8 = 1;
+const EXPIRING: u8 = 2;
+const DATED: u8 = 4;
 const HEAD: usize = 32;
 const NAMES: [&str; 2] = ["manifest-0", "manifest-1"];
 /// Room that each file has from the start.
@@ -132,9 +139,15 @@ impl QueueSnapshot {
             ] {
                 varint(number, |part| body.extend(part));
             }
-            body.push(u8::from(chunk.gone.is_some()));
+            let map = if chunk.gone.is_some() { MAP } else { 0 };
+            let expiring = if chunk.expiring { EXPIRING } else { 0 };
+            let dated = if chunk.newest > 0 { DATED } else { 0 };
+            body.push(map | expiring | dated);
             for word in chunk.gone.iter().flatten() {
                 body.extend(word.to_le_bytes());
+            }
+            if dated != 0 {
+                varint(chunk.newest, |part| body.extend(part));
             }
         }
     }
@@ -172,7 +185,8 @@ fn decode_chunk(cursor: &mut Cursor<'_>) -> Result<Chunk, Malformed> {
     let span = u32::try_from(cursor.varint()?).map_err(|_| Malformed)?;
     let live = u32::try_from(cursor.varint()?).map_err(|_| Malformed)?;
     first.0.checked_add(u64::from(span)).ok_or(Malformed)?;
-    let gone = match cursor.u8()? {
+    let flags = cursor.u8()?;
+    let gone = match flags & MAP {
         0 => None,
         _ => {
             let words = cursor.bytes((span as usize).div_ceil(64) * 8)?;
@@ -191,6 +205,11 @@ fn decode_chunk(cursor: &mut Cursor<'_>) -> Result<Chunk, Malformed> {
         live,
         gone,
         transient: None,
+        expiring: flags & EXPIRING != 0,
+        newest: match flags & DATED {
+            0 => 0,
+            _ => cursor.varint()?,
+        },
     })
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! 0  properties length   u32, little-endian
 //! 4  routing length      u16, little-endian: both short strings with their length octets
-//! 6  flags               bit 0: persistent; bit 1: timed
+//! 6  flags               bit 0: persistent; bit 1: timed; bit 2: has BCC
 //! 7  priority
 //!    if timed: arrival u64, expiration u64; milliseconds, see [`Times`]
 //!    exchange, routing key   short strings (length octet, bytes), as on the wire
@@ -19,6 +19,7 @@ use std::sync::Arc;
 const HEAD_LEN: usize = 8;
 const PERSISTENT: u8 = 1;
 const TIMED: u8 = 2;
+const HAS_BCC: u8 = 4;
 const TIMES_LEN: usize = 16;
 
 /// Bodies up to this size are allocated in full when their header announces them. A larger one
@@ -40,6 +41,8 @@ pub struct MessageHead<'a> {
     pub priority: u8,
     /// For a message that expires, or a queue that asks when its messages came.
     pub times: Option<Times>,
+    /// Its headers name recipients that consumers must not see (`BCC`).
+    pub has_bcc: bool,
 }
 
 /// When a message came, and for how long it is wanted.
@@ -95,15 +98,47 @@ impl Message {
         fits.then(|| Message(stored.into()))
     }
 
-    /// A copy with other properties.
-    pub fn with_properties(&self, properties: &[u8]) -> Message {
-        let head = MessageHead {
+    fn head(&self) -> MessageHead<'_> {
+        MessageHead {
             exchange: self.exchange(),
             routing_key: self.routing_key(),
-            properties,
+            properties: self.properties(),
             persistent: self.is_persistent(),
             priority: self.priority(),
             times: self.times(),
+            has_bcc: self.has_bcc(),
+        }
+    }
+
+    /// A copy with other properties.
+    pub fn with_properties(&self, properties: &[u8]) -> Message {
+        let head = MessageHead {
+            properties,
+            ..self.head()
+        };
+        Message::new(&head, self.body())
+    }
+
+    /// A copy that is persistent, and came at that time if it does not say when.
+    pub fn made_lasting(&self, arrival: u64) -> Message {
+        let expiration = None;
+        let times = self.times().unwrap_or(Times {
+            arrival,
+            expiration,
+        });
+        let head = MessageHead {
+            persistent: true,
+            times: Some(times),
+            ..self.head()
+        };
+        Message::new(&head, self.body())
+    }
+
+    /// A copy with other times.
+    pub fn with_times(&self, times: Option<Times>) -> Message {
+        let head = MessageHead {
+            times,
+            ..self.head()
         };
         Message::new(&head, self.body())
     }
@@ -182,6 +217,18 @@ impl Message {
     #[inline]
     pub fn is_timed(&self) -> bool {
         self.0[6] & TIMED != 0
+    }
+
+    /// True if its headers name recipients that consumers must not see.
+    #[inline]
+    pub fn has_bcc(&self) -> bool {
+        self.0[6] & HAS_BCC != 0
+    }
+
+    /// True if its publisher said for how long it is wanted.
+    #[inline]
+    pub fn expires(&self) -> bool {
+        self.times().is_some_and(|times| times.expiration.is_some())
     }
 
     /// Bytes of the body.
@@ -269,7 +316,8 @@ impl MessageBuilder {
         let [r0, r1] = (routing_len as u16).to_le_bytes();
         let persistent = if head.persistent { PERSISTENT } else { 0 };
         let timed = if head.times.is_some() { TIMED } else { 0 };
-        let flags = persistent | timed;
+        let bcc = if head.has_bcc { HAS_BCC } else { 0 };
+        let flags = persistent | timed | bcc;
         let times = head.times.map(Times::encode);
         builder.write(&[
             &[p0, p1, p2, p3, r0, r1, flags, head.priority],
@@ -354,6 +402,7 @@ mod tests {
             persistent in any::<bool>(),
             priority in any::<u8>(),
             times in prop::option::of((any::<u64>(), prop::option::of(0..u64::MAX))),
+            has_bcc in any::<bool>(),
             part in 1usize..700,
         ) {
             let times = times.map(|(arrival, expiration)| Times { arrival, expiration });
@@ -364,6 +413,7 @@ mod tests {
                 persistent,
                 priority,
                 times,
+                has_bcc,
             };
             let mut builder = MessageBuilder::with_capacity(&head, body.len(), 10.min(body.len()));
             body.chunks(part).for_each(|chunk| builder.append(chunk));
@@ -377,6 +427,7 @@ mod tests {
                 prop_assert_eq!(message.is_persistent(), persistent);
                 prop_assert_eq!(message.priority(), priority);
                 prop_assert_eq!(message.times(), times);
+                prop_assert_eq!(message.has_bcc(), has_bcc);
                 prop_assert_eq!(message.body_len(), body.len());
             }
         }
@@ -401,6 +452,7 @@ mod tests {
             persistent: false,
             priority: 0,
             times: None,
+            has_bcc: false,
         };
         let mut builder = MessageBuilder::new(&head, 3);
         builder.append(b"ab");

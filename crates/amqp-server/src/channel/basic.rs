@@ -2,6 +2,7 @@
 
 use amqp::method::basic;
 use amqp::{ReplyCode, ShortStr};
+use broker::admin::ConsumerInfo;
 use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
 
 use super::unacked::Out;
@@ -53,6 +54,7 @@ impl Channel {
             handle,
             priority: 0,
             timeout: None,
+            stream: None,
         };
         let arguments = consume.arguments.to_owned()?;
         let (queue, id) = if queue_name == REPLY_TO {
@@ -60,6 +62,16 @@ impl Channel {
         } else {
             core.session.consume(&queue_name, options, &arguments)?
         };
+        core.session
+            .describe_consumer(&queue, id, |connection| ConsumerInfo {
+                queue: queue.name.clone(),
+                connection,
+                channel: self.number,
+                tag: tag.lossy().into_owned(),
+                ack_required: !consume.no_ack,
+                prefetch: self.consumer_prefetch,
+                arguments,
+            });
         core.consumers.insert(Consumer {
             channel: self.number,
             tag: tag.as_bytes().into(),
@@ -113,6 +125,7 @@ impl Channel {
         self.consumers.remove(&consumer.tag);
         self.forget_replies(&consumer.queue.name);
         self.queues.release(consumer.queue_index, 1);
+        core.session.forget_consumer(&consumer.queue, consumer.id);
         core.notify_cancelled(self.number, &consumer.tag);
     }
 
@@ -136,7 +149,7 @@ impl Channel {
             );
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
-        let message = encode::counted(&got.message, got.deliveries);
+        let message = encode::for_consumer(&got.message, got.annotation);
         encode::get_ok(
             &mut core.out,
             self.number,
@@ -170,12 +183,8 @@ impl Channel {
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
         let prefix = &consumer.prefix;
-        if delivery.deliveries == 0 {
-            encode::deliver(out, prefix, tag, redelivered, message, frame_max);
-        } else {
-            let message = encode::counted(message, delivery.deliveries);
-            encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
-        }
+        let message = encode::for_consumer(message, delivery.annotation);
+        encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
     }
 
     /// What a queue argument stands for; empty is the queue declared last on this channel.

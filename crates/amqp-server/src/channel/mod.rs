@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use ahash::HashMap;
 use amqp::{Method, ReplyCode};
-use broker::{ChannelPrefetch, ConsumerHandle};
+use broker::{ChannelPrefetch, ConsumerHandle, ConsumerId, LeaseId, Queue};
 
 use crate::connection::Core;
 use crate::exception::Exception;
@@ -125,14 +125,42 @@ impl Channel {
     pub fn close(&mut self, core: &mut Core) {
         self.flush(core);
         core.awaiting.forget(self.number);
-        for handle in std::mem::take(&mut self.consumers).into_values() {
-            core.drop_consumer(handle);
-        }
         self.content = Content::None;
         for (tag, out) in self.mode.abandon() {
             self.unacked.restore(tag, out);
         }
-        self.requeue_unacked();
+        self.leave_queues(core);
+    }
+
+    /// Ends all consumers and returns what is out, one queue after the other: whoever takes over
+    /// from a consumer finds the queue as if it had never been there.
+    fn leave_queues(&mut self, core: &mut Core) {
+        let mut leaving: HashMap<u64, Leaving> = HashMap::default();
+        for handle in std::mem::take(&mut self.consumers).into_values() {
+            if let Some(consumer) = core.consumers.try_remove(handle.0 as usize) {
+                let of_queue = leaving.entry(consumer.queue.id);
+                let leaving = of_queue.or_insert_with(|| Leaving::new(&consumer.queue));
+                leaving.consumers.push((consumer.id, handle));
+            }
+        }
+        let queues = &self.queues;
+        self.unacked.remove_all(|_, out| {
+            let queue = queues.get(out.queue);
+            let of_queue = leaving.entry(queue.id);
+            let leaving = of_queue.or_insert_with(|| Leaving::new(queue));
+            leaving.unacked.push(out.lease);
+        });
+        for leaving in leaving.into_values() {
+            let Leaving {
+                queue,
+                consumers,
+                unacked,
+            } = leaving;
+            let outbox = &core.outbox;
+            core.session
+                .end_consumers(&queue, &consumers, outbox, &unacked);
+        }
+        self.queues = QueueTable::default();
     }
 
     /// Notes that something waits for the end of the batch of frames.
@@ -162,6 +190,23 @@ impl Channel {
         let tag = self.next_delivery_tag;
         self.next_delivery_tag += 1;
         tag
+    }
+}
+
+/// What a channel that ends has of a queue.
+struct Leaving {
+    queue: Arc<Queue>,
+    consumers: Vec<(ConsumerId, ConsumerHandle)>,
+    unacked: Vec<LeaseId>,
+}
+
+impl Leaving {
+    fn new(queue: &Arc<Queue>) -> Self {
+        Leaving {
+            queue: queue.clone(),
+            consumers: Vec::new(),
+            unacked: Vec::new(),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amqp::method::basic;
-use amqp::{ContentHeader, Properties, PropertySummary, ReplyCode};
+use amqp::{ContentHeader, PropertySummary, ReplyCode};
 use broker::{LogPositions, Publish, Rejected, Route};
 use store::{Message, MessageBuilder, MessageHead, Times};
 
@@ -108,14 +108,6 @@ impl Channel {
         let addressed = self
             .address_replies(header.properties, &properties)
             .map_err(|exception| exception.or_caused_by(PUBLISH))?;
-        let rewritten = if outcome.has_bcc {
-            let current = addressed
-                .as_deref()
-                .map_or(header.properties, Properties::from_wire);
-            Some(without_bcc(current)?)
-        } else {
-            addressed
-        };
         let times = match outcome.expiration {
             None if !outcome.route.timed => None,
             expiration => Some(Times {
@@ -126,8 +118,9 @@ impl Channel {
         Ok(Prepared {
             route: outcome.route,
             properties,
-            rewritten,
+            addressed,
             times,
+            has_bcc: outcome.has_bcc,
         })
     }
 
@@ -233,9 +226,10 @@ impl Channel {
 struct Prepared<'h> {
     route: Arc<Route>,
     properties: PropertySummary<'h>,
-    /// The properties without BCC and with the address of replies.
-    rewritten: Option<Vec<u8>>,
+    /// The properties with the address of replies.
+    addressed: Option<Vec<u8>>,
     times: Option<Times>,
+    has_bcc: bool,
 }
 
 impl Prepared<'_> {
@@ -250,27 +244,17 @@ impl Prepared<'_> {
             exchange,
             routing_key,
             properties: self
-                .rewritten
+                .addressed
                 .as_deref()
                 .unwrap_or(header.properties.as_wire()),
-            persistent: self.properties.delivery_mode == PERSISTENT,
+            persistent: self.properties.delivery_mode == PERSISTENT || self.route.keeps_all,
             priority: self.properties.priority,
             times: self.times,
+            has_bcc: self.has_bcc,
         }
     }
 }
 
 fn at_publish(error: broker::Error) -> Exception {
     Exception::from(error).caused_by(PUBLISH)
-}
-
-/// Consumers must not see who else got a copy.
-fn without_bcc(properties: Properties<'_>) -> Result<Vec<u8>, Exception> {
-    let headers = properties.headers().unwrap_or_default().to_owned()?;
-    let kept: amqp::FieldTable = headers
-        .iter()
-        .filter(|(name, _)| *name != "BCC")
-        .map(|(name, value)| (name.into(), value.clone()))
-        .collect();
-    Ok(properties.with_headers(&kept)?)
 }

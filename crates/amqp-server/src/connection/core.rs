@@ -6,8 +6,8 @@ use ahash::HashMap;
 use amqp::method::{basic, channel, connection};
 use amqp::{Method, ShortStr, Version, frame};
 use broker::{
-    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, LogPositions, Origin, Outbox, Publisher,
-    Queue, Session,
+    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, LogPositions, Outbox, Publisher, Queue,
+    Session,
 };
 use slab::Slab;
 use smallvec::SmallVec;
@@ -188,16 +188,10 @@ impl Core {
         let Some(consumer) = self.consumers.try_remove(handle.0 as usize) else {
             return false;
         };
-        self.session.cancel(&consumer.queue, consumer.id);
-        let unsent = self.outbox.withdraw(|other| other == handle);
-        let leased = unsent
-            .iter()
-            .filter(|delivery| matches!(delivery.origin, Origin::Leased(_)))
-            .count();
-        if !unsent.is_empty() {
-            consumer.queue.take_back(unsent.into_iter());
-        }
-        leased > 0 && consumer.prefetch.release(leased as u32)
+        let ending = [(consumer.id, handle)];
+        let (session, outbox) = (&self.session, &self.outbox);
+        let unsent = session.end_consumers(&consumer.queue, &ending, outbox, &[]);
+        unsent > 0 && consumer.prefetch.release(unsent)
     }
 
     pub fn own_exclusively(&mut self, queue: &Arc<Queue>) {

@@ -116,6 +116,11 @@ impl Connection {
         }
     }
 
+    /// Who it is, and where.
+    pub fn session(&self) -> &broker::Session {
+        &self.core.session
+    }
+
     /// Runs until the connection ends. Dropping cleans up after it.
     pub async fn run(mut self) -> End {
         std::future::poll_fn(|cx| self.poll(cx)).await
@@ -137,11 +142,11 @@ impl Connection {
         if let Poll::Ready(end) = self.poll_timers(cx) {
             return Poll::Ready(end);
         }
-        if self.core.broker.connections.stopping() && matches!(self.phase, Phase::Open) {
-            self.close(Exception::new(
-                ReplyCode::ConnectionForced,
-                "broker forced connection closure with reason 'shutdown'",
-            ));
+        let connections = &self.core.broker.connections;
+        if matches!(self.phase, Phase::Open)
+            && let Some(reason) = connections.must_end(self.core.session.connection)
+        {
+            self.close(Exception::new(ReplyCode::ConnectionForced, &*reason));
         }
         for _ in 0..ROUNDS_PER_WAKE {
             let mut progress = false;

@@ -217,6 +217,7 @@ mod tests {
             persistent: false,
             priority: 0,
             times: None,
+            has_bcc: false,
         };
         Message::new(&head, body)
     }

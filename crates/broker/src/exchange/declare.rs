@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue};
 
-use super::{Exchange, ExchangeKind, consistent_hash, headers};
+use super::{Exchange, ExchangeKind, consistent_hash, delayed_message, headers};
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
 use crate::error::{Error, Resource};
 
-const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
+pub(super) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
 
 /// What a declaration asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,17 +37,22 @@ impl ExchangeOptions {
         }
     }
 
-    pub(super) fn alternate(&self) -> Option<Arc<str>> {
-        self.arguments
-            .get(ALTERNATE_EXCHANGE)?
-            .as_str()
-            .map(Arc::from)
+    /// The type that it routes as.
+    pub(crate) fn routed_as(&self) -> ExchangeKind {
+        delayed_message::routed_as(self.kind, &self.arguments)
+    }
+
+    /// True if the exchange needs a queue for messages that wait.
+    pub(crate) fn delays(&self) -> bool {
+        delayed_message::delays(self.kind, &self.arguments)
     }
 
     /// Checks the arguments of a new exchange.
     pub(crate) fn validate(&self, resource: Resource<'_>) -> Result<(), Error> {
-        if self.kind == ExchangeKind::ConsistentHash {
-            consistent_hash::validate(&self.arguments)?;
+        match self.kind {
+            ExchangeKind::ConsistentHash => consistent_hash::validate(&self.arguments)?,
+            ExchangeKind::DelayedMessage => delayed_message::validate(&self.arguments)?,
+            _ => {}
         }
         match self.arguments.get(ALTERNATE_EXCHANGE) {
             None | Some(FieldValue::LongStr(_)) => Ok(()),
@@ -57,6 +62,11 @@ impl ExchangeOptions {
             ))),
         }
     }
+}
+
+/// Where an exchange with these arguments sends what matches no binding.
+pub(super) fn alternate(arguments: &FieldTable) -> Option<Arc<str>> {
+    arguments.get(ALTERNATE_EXCHANGE)?.as_str().map(Arc::from)
 }
 
 impl Exchange {
@@ -89,17 +99,27 @@ impl Exchange {
             self.auto_delete,
         )?;
         assert_same_flag("internal", resource, options.internal, self.internal)?;
-        assert_equivalent(
-            ALTERNATE_EXCHANGE,
-            resource,
-            &options.arguments,
-            &self.arguments,
-        )
+        let compared = [ALTERNATE_EXCHANGE, "x-delayed-type", "x-delayed-exchange"];
+        compared.into_iter().try_for_each(|argument| {
+            assert_equivalent(argument, resource, &options.arguments, &self.arguments)
+        })
     }
 
     /// Checks a new binding's key and arguments.
     pub fn validate_binding(&self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
-        match self.kind {
+        self.routed_as().validate_binding(key, arguments)
+    }
+
+    /// The type that it routes as.
+    pub fn routed_as(&self) -> ExchangeKind {
+        delayed_message::routed_as(self.kind, &self.arguments)
+    }
+}
+
+impl ExchangeKind {
+    /// Checks the key and the arguments of a new binding from an exchange that routes as this type.
+    pub(crate) fn validate_binding(self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
+        match self {
             ExchangeKind::Headers => headers::validate(arguments),
             ExchangeKind::ConsistentHash => consistent_hash::validate_key(key),
             _ => Ok(()),

@@ -4,6 +4,7 @@
 
 mod consistent_hash;
 mod declare;
+mod delayed_message;
 mod direct;
 mod fanout;
 mod hash;
@@ -19,6 +20,9 @@ use ahash::{HashMap, HashMapExt};
 use amqp::{FieldTable, Properties, Table};
 
 use crate::binding::{Binding, BindingKey, Destination};
+use crate::policy::Applied;
+use crate::queue::Queue;
+use delayed_message::DelayedMessage;
 
 pub use declare::ExchangeOptions;
 
@@ -65,10 +69,12 @@ pub enum ExchangeKind {
     Random,
     /// To any one on this node.
     LocalRandom,
+    /// As another type, after a delay.
+    DelayedMessage,
 }
 
 /// All types by name.
-const KINDS: [(&str, ExchangeKind); 8] = [
+const KINDS: [(&str, ExchangeKind); 9] = [
     ("direct", ExchangeKind::Direct),
     ("fanout", ExchangeKind::Fanout),
     ("topic", ExchangeKind::Topic),
@@ -77,6 +83,7 @@ const KINDS: [(&str, ExchangeKind); 8] = [
     ("x-modulus-hash", ExchangeKind::ModulusHash),
     ("x-random", ExchangeKind::Random),
     ("x-local-random", ExchangeKind::LocalRandom),
+    ("x-delayed-message", ExchangeKind::DelayedMessage),
 ];
 
 impl ExchangeKind {
@@ -88,8 +95,8 @@ impl ExchangeKind {
             .map(|(_, kind)| *kind)
     }
 
-    /// Exchange and routing key alone decide, so that a route may be used again.
-    pub(crate) fn routes_by_key(self) -> bool {
+    /// Exchange and routing key alone decide.
+    fn routes_by_key(self) -> bool {
         matches!(
             self,
             ExchangeKind::Direct | ExchangeKind::Fanout | ExchangeKind::Topic
@@ -97,8 +104,8 @@ impl ExchangeKind {
     }
 
     fn router(self, arguments: &FieldTable) -> Box<dyn Router> {
-        match self {
-            ExchangeKind::Direct => Box::<direct::Direct>::default(),
+        match delayed_message::routed_as(self, arguments) {
+            ExchangeKind::Direct | ExchangeKind::DelayedMessage => Box::<direct::Direct>::default(),
             ExchangeKind::Fanout => Box::<fanout::Fanout>::default(),
             ExchangeKind::Topic => Box::<topic::Topic>::default(),
             ExchangeKind::Headers => Box::<headers::Headers>::default(),
@@ -126,26 +133,51 @@ pub(crate) struct Exchange {
     pub auto_delete: bool,
     pub internal: bool,
     pub arguments: FieldTable,
-    /// Where messages go that match no binding.
+    /// Where messages go that match no binding: the argument's exchange, else the policy's.
     pub alternate: Option<Arc<str>>,
+    /// The policies that apply.
+    pub applied: Applied,
+    /// Where messages wait that are to be delayed.
+    pub delayed: Option<Arc<Queue>>,
     /// With whether they survive a restart.
     bindings: HashMap<BindingKey, (Arc<Binding>, bool)>,
     router: Box<dyn Router>,
 }
 
 impl Exchange {
-    pub fn new(name: Arc<str>, options: ExchangeOptions) -> Self {
+    /// `delayed`: the queue for messages that are to be delayed, if the options ask for one.
+    pub fn new(name: Arc<str>, options: ExchangeOptions, delayed: Option<Arc<Queue>>) -> Self {
+        let router = options.kind.router(&options.arguments);
+        let router = match delayed.clone() {
+            Some(waiting) => Box::new(DelayedMessage::new(router, waiting)),
+            None => router,
+        };
         Exchange {
             name,
             kind: options.kind,
             durable: options.durable,
             auto_delete: options.auto_delete,
             internal: options.internal,
-            alternate: options.alternate(),
+            alternate: declare::alternate(&options.arguments),
+            applied: Applied::default(),
             bindings: HashMap::new(),
-            router: options.kind.router(&options.arguments),
+            router,
+            delayed,
             arguments: options.arguments,
         }
+    }
+
+    /// Other policies apply from now on.
+    pub fn apply(&mut self, applied: Applied) {
+        let declared = declare::alternate(&self.arguments);
+        let from_policy = || Some(applied.get(declare::ALTERNATE_EXCHANGE)?.as_str()?.into());
+        self.alternate = declared.or_else(from_policy);
+        self.applied = applied;
+    }
+
+    /// All its bindings, in no order.
+    pub fn bindings(&self) -> impl Iterator<Item = &Arc<Binding>> {
+        self.bindings.values().map(|(binding, _)| binding)
     }
 
     /// Adds a binding; false if the same one is there already. `durable`: it survives a restart.
@@ -164,6 +196,11 @@ impl Exchange {
         let (binding, durable) = self.bindings.remove(key)?;
         self.router.remove(&binding);
         Some(durable)
+    }
+
+    /// Exchange and routing key alone decide where a message goes.
+    pub fn routes_by_key(&self) -> bool {
+        self.kind.routes_by_key() && self.delayed.is_none()
     }
 
     pub fn has_bindings(&self) -> bool {

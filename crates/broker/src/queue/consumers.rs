@@ -6,6 +6,7 @@ use std::sync::Arc;
 use slab::Slab;
 
 use super::delivery::Wakes;
+use super::offset::StreamOptions;
 use crate::outbox::{ConsumerHandle, Outbox};
 use crate::prefetch::ChannelPrefetch;
 
@@ -37,6 +38,8 @@ pub struct ConsumerOptions {
     /// Milliseconds that a message may stay unacknowledged (`x-consumer-timeout`); the queue's own
     /// where absent.
     pub timeout: Option<u64>,
+    /// Where it begins to read, if the queue is a stream.
+    pub stream: Option<StreamOptions>,
 }
 
 #[derive(Debug)]
@@ -94,6 +97,11 @@ impl Consumers {
             .is_none_or(|line| line.front() == Some(&id))
     }
 
+    /// Everyone else waits for the first in line.
+    pub fn is_single_active(&self) -> bool {
+        self.line.is_some()
+    }
+
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -135,12 +143,29 @@ impl Consumers {
             self.exclusive = false;
         }
         if let Some(line) = &mut self.line {
+            let was_active = line.front() == Some(&id);
             line.retain(|other| *other != id);
-            if let Some(first) = line.front().copied() {
-                self.activate(first);
+            if was_active {
+                self.choose_active();
             }
         }
         Some(consumer)
+    }
+
+    /// Of those in line the one with the highest priority is next, and of several the one that has
+    /// waited longest.
+    fn choose_active(&mut self) {
+        let Some(line) = &mut self.line else { return };
+        let priority = |id: &ConsumerId| {
+            let consumer = self.all.get(id.place as usize);
+            consumer.map_or(i64::MIN, |consumer| consumer.options.priority)
+        };
+        let highest = line.iter().map(priority).max();
+        let next = line.iter().position(|id| Some(priority(id)) == highest);
+        if let Some(next) = next.and_then(|at| line.remove(at)) {
+            line.push_front(next);
+            self.activate(next);
+        }
     }
 
     #[inline]

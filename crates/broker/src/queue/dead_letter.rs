@@ -6,6 +6,7 @@
 //! queue, hence they stay in order.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ahash::HashSet;
 use store::{Message, QueueSeq};
@@ -13,6 +14,7 @@ use store::{Message, QueueSeq};
 use super::State;
 use super::lane::LaneId;
 use super::ready::Entry;
+use super::rules::Rules;
 use super::settings::DeadLetterTo;
 use crate::clock::Millis;
 
@@ -27,6 +29,16 @@ pub(crate) enum Reason {
     MaxLength,
     /// It came back too often.
     DeliveryLimit,
+    /// It has waited for as long as it was told to; this is no death.
+    Due,
+}
+
+/// Where messages go on to.
+#[derive(Debug, Clone)]
+pub(crate) enum Onward {
+    DeadLetters(DeadLetterTo),
+    /// Where that exchange would have sent them without a delay.
+    Due(Arc<str>),
 }
 
 impl Reason {
@@ -37,6 +49,7 @@ impl Reason {
             Reason::Expired => "expired",
             Reason::MaxLength => "maxlen",
             Reason::DeliveryLimit => "delivery_limit",
+            Reason::Due => "due",
         }
     }
 }
@@ -44,7 +57,7 @@ impl Reason {
 /// A message on its way out.
 #[derive(Debug, Clone)]
 pub(crate) struct Dead {
-    lane: LaneId,
+    pub lane: LaneId,
     pub seq: QueueSeq,
     /// `None`: it lies in a segment.
     pub message: Option<Message>,
@@ -64,8 +77,8 @@ const RETRY: Millis = 500;
 #[derive(Debug, Default)]
 pub(super) struct Dying {
     waiting: VecDeque<Dead>,
-    /// Those that were never in memory: they look as if they waited for a consumer.
-    unread: HashSet<(LaneId, QueueSeq)>,
+    /// Their places: to the store they look as if they waited for a consumer.
+    places: HashSet<(LaneId, QueueSeq)>,
     /// A thread is moving them.
     being_moved: bool,
     /// Nothing could go: tried again then.
@@ -77,9 +90,9 @@ impl Dying {
         self.waiting.len() >= MAX_WAITING
     }
 
-    /// True if that message waits here though it was never read.
+    /// True if that message waits here.
     pub fn holds(&self, lane: LaneId, seq: QueueSeq) -> bool {
-        !self.unread.is_empty() && self.unread.contains(&(lane, seq))
+        !self.places.is_empty() && self.places.contains(&(lane, seq))
     }
 
     /// True if somebody should move them now.
@@ -114,18 +127,23 @@ impl Dying {
     }
 
     fn push(&mut self, dead: Dead) {
-        if dead.message.is_none() {
-            self.unread.insert((dead.lane, dead.seq));
-        }
+        self.places.insert((dead.lane, dead.seq));
         self.waiting.push_back(dead);
     }
 
     fn pop(&mut self) -> Option<Dead> {
         let dead = self.waiting.pop_front()?;
-        if !self.unread.is_empty() {
-            self.unread.remove(&(dead.lane, dead.seq));
-        }
+        self.places.remove(&(dead.lane, dead.seq));
         Some(dead)
+    }
+}
+
+impl Rules {
+    fn onward(&self) -> Option<Onward> {
+        match &self.delay {
+            Some(delay) => Some(Onward::Due(delay.exchange.clone())),
+            None => self.settings.dead_letter.clone().map(Onward::DeadLetters),
+        }
     }
 }
 
@@ -133,6 +151,7 @@ impl State {
     /// A message leaves, whatever its place was: it is gone, or waits to go elsewhere.
     pub(super) fn discard(&mut self, lane: LaneId, entry: Entry, reason: Reason) {
         let Entry { seq, message, .. } = entry;
+        self.left_group(lane, seq);
         match &mut self.rules {
             Some(rules) if rules.settings.dead_letter.is_some() => rules.dying.push(Dead {
                 lane,
@@ -168,12 +187,12 @@ impl State {
 
     /// The next messages to move, and where to; they stay until [`State::bury_first`]. Without any
     /// the claim ends.
-    pub(crate) fn next_dead(&mut self) -> Option<(DeadLetterTo, Vec<Dead>)> {
+    pub(crate) fn next_dead(&mut self) -> Option<(Onward, Vec<Dead>)> {
         if self.deleted {
             return None;
         }
         let rules = self.rules.as_mut()?;
-        let Some(to) = rules.settings.dead_letter.clone() else {
+        let Some(to) = rules.onward() else {
             // It was taken away meanwhile.
             while let Some(dead) = self.rules.as_mut().and_then(|rules| rules.dying.pop()) {
                 self.remove_for_good(dead.lane, dead.seq, dead.message.as_ref());
@@ -218,6 +237,37 @@ impl State {
         if let Some(rules) = &mut self.rules {
             rules.dying.being_moved = false;
             rules.dying.retry_at = Some(rules.now + RETRY);
+        }
+    }
+
+    /// The first of those that wait, which is due, finds no room where it should go: it waits for a
+    /// while longer, and others go before it.
+    pub(crate) fn put_off_first(&mut self) {
+        if let Some(rules) = &mut self.rules
+            && let Some(dead) = rules.dying.pop()
+            && let Some(delay) = &mut rules.delay
+        {
+            let until = rules.now + RETRY;
+            delay.messages.put_off(dead.seq, dead.message, until);
+        }
+    }
+
+    /// What is due goes on.
+    pub(super) fn release_due(&mut self) {
+        let Some(rules) = &mut self.rules else { return };
+        let Some(delay) = &mut rules.delay else {
+            return;
+        };
+        delay.messages.approach(rules.now);
+        while !rules.dying.is_full()
+            && let Some((seq, message)) = delay.messages.take_due(rules.now)
+        {
+            rules.dying.push(Dead {
+                lane: LaneId::default(),
+                seq,
+                message: Some(message),
+                reason: Reason::Due,
+            });
         }
     }
 

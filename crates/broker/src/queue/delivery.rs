@@ -8,10 +8,12 @@ use store::{Load, Message, QueueSeq, Resident as _, Store};
 
 use super::consumers::{ConsumerId, ConsumerOptions};
 use super::lane::LaneId;
-use super::leases::{Lease, LeaseId};
+use super::leases::{Lease, LeaseId, Outcome};
+use super::rules::Rules;
+use super::settings::Settings;
 use super::{MAX_PER_HOLD, Queue, State};
 use crate::error::Error;
-use crate::outbox::{Delivery, Origin};
+use crate::outbox::{Annotation, ConsumerHandle, Delivery, Origin, Outbox};
 
 /// Connections to wake once locks are released.
 #[derive(Debug, Default)]
@@ -39,10 +41,20 @@ pub struct Got {
     pub lease: Option<LeaseId>,
     /// It was out for delivery before.
     pub redelivered: bool,
-    /// How often it has come back, if the queue counts that.
-    pub deliveries: u32,
+    /// What the queue adds to its headers.
+    pub annotation: Annotation,
     /// Messages still ready.
     pub remaining: usize,
+}
+
+/// What came of removing consumers.
+#[derive(Debug, Default)]
+pub(crate) struct Removed {
+    any: bool,
+    /// The queue has no consumers any more.
+    pub last: bool,
+    /// Leases on messages that were on their way, and were to be acknowledged.
+    pub unsent: u32,
 }
 
 /// The first message lies in a segment: it must be read, where no lock is held.
@@ -60,23 +72,54 @@ impl Queue {
             return Err(Error::not_found(self.resource()));
         }
         let others = state.consumers.len() > 0;
-        if state.consumers.exclusive || (options.exclusive && others) {
+        let one_at_a_time = state.consumers.is_single_active();
+        if state.consumers.exclusive || (options.exclusive && (others || one_at_a_time)) {
             return Err(Error::refused(format!(
                 "{} in exclusive use",
                 self.resource()
             )));
         }
-        Ok(state.consumers.add(options))
+        if options.timeout.is_some() && state.rules.is_none() {
+            state.rules = Some(Rules::new(Settings::default(), self.now()));
+        }
+        let reads = options.stream.clone();
+        let id = state.consumers.add(options);
+        if let Some(reads) = reads {
+            state.start_reading(id, &reads);
+        }
+        Ok(id)
     }
 
-    /// Removes a consumer; its leases stay out. True if it was the queue's last one.
-    pub(crate) fn remove_consumer(&self, id: ConsumerId) -> bool {
+    /// Removes consumers of one outbox. What was on its way to them returns to its place, and so do
+    /// these leases; whoever consumes after them finds everything in order. Other leases of theirs
+    /// stay out.
+    pub(crate) fn remove_consumers(
+        &self,
+        consumers: &[(ConsumerId, ConsumerHandle)],
+        outbox: &Outbox,
+        unacked: &[LeaseId],
+    ) -> Removed {
         self.change(|state| {
-            let last = state.consumers.remove(id).is_some() && state.consumers.len() == 0;
-            if last && let Some(rules) = &mut state.rules {
+            let mut removed = Removed::default();
+            for (id, _) in consumers {
+                if let Some(stream) = state.stream() {
+                    stream.stop(*id);
+                }
+                removed.any |= state.consumers.remove(*id).is_some();
+            }
+            removed.last = removed.any && state.consumers.len() == 0;
+            if removed.last
+                && let Some(rules) = &mut state.rules
+            {
                 rules.last_used = rules.now;
             }
-            last
+            let is_theirs = |handle| consumers.iter().any(|(_, theirs)| *theirs == handle);
+            let unsent = outbox.withdraw(is_theirs);
+            let leased = |unsent: &&Delivery| matches!(unsent.origin, Origin::Leased(_));
+            removed.unsent = unsent.iter().filter(leased).count() as u32;
+            state.take_back(unsent.into_iter());
+            state.settle(unacked, Outcome::Requeue);
+            removed
         })
     }
 
@@ -128,7 +171,12 @@ impl State {
         let mut lane = self.lanes.first();
         if self.rules.is_some() {
             self.skip_expired(lane);
+            // What is behind those that are in the way is looked for; nothing, if all are.
+            self.skip_busy_groups();
             lane = self.lanes.first();
+        }
+        if self.is_held_up(lane) {
+            return Ok(None);
         }
         if !self.lanes.get_mut(lane).ready.has_next() {
             return match self.load_next(lane) {
@@ -142,16 +190,21 @@ impl State {
         let deliveries = self.deliveries(lane, seq);
         let lease = if no_ack {
             self.lanes.get_mut(lane).store.remove(seq, Some(&message));
+            self.left_group(lane, seq);
             None
         } else {
             let lease = self.lease(lane, seq, &message, None);
-            Some(self.leases.grant(lease))
+            let lease = self.leases.grant(lease);
+            if let Some(rules) = &mut self.rules {
+                rules.lease_group(lease, &message, lane, seq);
+            }
+            Some(lease)
         };
         Ok(Some(Got {
             message,
             lease,
             redelivered,
-            deliveries,
+            annotation: Annotation::returned(deliveries),
             remaining: self.lanes.len(),
         }))
     }
@@ -192,11 +245,17 @@ impl State {
     /// Returns true where it stopped because it had held the lock long enough, not for want of
     /// messages or credit.
     pub(crate) fn dispatch(&mut self, wakes: &mut Wakes) -> bool {
+        if self.stream().is_some() {
+            return self.dispatch_stream(wakes);
+        }
         let mut budget = MAX_PER_HOLD;
         loop {
             let mut lane = self.lanes.first();
             if self.rules.is_some() && self.consumers.front().is_some() {
                 self.skip_expired(lane);
+                if !self.skip_busy_groups() {
+                    return false;
+                }
                 lane = self.lanes.first();
             }
             if !self.lanes.get_mut(lane).ready.has_next() {
@@ -228,6 +287,8 @@ impl State {
         let at_hand = self.lanes.get_mut(lane).ready.at_hand().take(most);
         match &self.rules {
             None => at_hand.count(),
+            // Each may make the next one wait.
+            Some(rules) if rules.groups.is_some() => 1,
             Some(rules) => {
                 let good = |message: &&Message| {
                     let deadline = rules.deadline(message);
@@ -260,7 +321,7 @@ impl State {
         if count == 0 {
             return 0;
         }
-        let super::lane::Lane { ready, store } = lanes.get_mut(lane_id);
+        let super::lane::Lane { ready, store, .. } = lanes.get_mut(lane_id);
         let ConsumerOptions { no_ack, handle, .. } = consumer.options;
         // What a log must know of is only gone once it has been sent.
         let leased = !no_ack || store.is_logged();
@@ -281,6 +342,7 @@ impl State {
             Some(rules) if !no_ack => rules.lease_deadline(consumer.options.timeout),
             _ => 0,
         };
+        let mut freed = Vec::new();
         for _ in 0..granted {
             let Some((message, seq, redelivered)) = ready.pop() else {
                 break;
@@ -302,6 +364,7 @@ impl State {
                 });
                 if let Some(rules) = rules {
                     rules.leases.add(deadline, lease);
+                    rules.lease_group(lease, &message, lane_id, seq);
                 }
                 match no_ack {
                     true => Origin::SettledWhenSent(lease),
@@ -309,6 +372,8 @@ impl State {
                 }
             } else {
                 store.remove(seq, Some(&message));
+                let groups = rules.as_mut().and_then(|rules| rules.groups.as_mut());
+                freed.extend(groups.and_then(|groups| groups.left(lane_id, seq)));
                 Origin::Taken(seq)
             };
             outbox.push(Delivery {
@@ -316,13 +381,16 @@ impl State {
                 origin,
                 consumer: handle,
                 redelivered,
-                deliveries,
+                annotation: Annotation::returned(deliveries),
             });
         }
         if !no_ack {
             consumer.outstanding += granted as u32;
         }
         wakes.add(outbox.release());
+        if !freed.is_empty() {
+            self.put_back(freed);
+        }
         granted
     }
 }

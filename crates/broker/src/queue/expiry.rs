@@ -7,11 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use store::{Message, QueueSeq};
+use ahash::HashSet;
+use store::{Loaded, Message, QueueSeq};
 
 use super::State;
 use super::dead_letter::Reason;
 use super::lane::LaneId;
+use super::ready::Entry;
 use super::rules::Rules;
 use super::settings::Settings;
 use crate::clock::Millis;
@@ -21,6 +23,10 @@ use crate::clock::Millis;
 pub(super) struct Deadlines {
     /// Includes messages that have gone since.
     overtaking: BinaryHeap<Reverse<(Millis, LaneId, QueueSeq)>>,
+    /// Those in segments whose time came while they were out.
+    late: HashSet<(LaneId, QueueSeq)>,
+    /// Some of those that wait expire in order of places.
+    in_order: bool,
     /// By lane: the highest deadline among those that wait; the end of time if one waits for ever.
     highest: Vec<Millis>,
 }
@@ -35,7 +41,10 @@ impl Deadlines {
         let highest = &mut self.highest[index];
         match deadline {
             None => *highest = Millis::MAX,
-            Some(deadline) if deadline >= *highest => *highest = deadline,
+            Some(deadline) if deadline >= *highest => {
+                *highest = deadline;
+                self.in_order = true;
+            }
             Some(deadline) => self.overtaking.push(Reverse((deadline, lane, seq))),
         }
     }
@@ -47,6 +56,19 @@ impl Deadlines {
             self.highest.resize(index + 1, Millis::MAX);
         }
         self.highest[index] = 0;
+    }
+
+    /// A message does not come back.
+    #[inline]
+    pub fn forget(&mut self, lane: LaneId, seq: QueueSeq) {
+        if !self.late.is_empty() {
+            self.late.remove(&(lane, seq));
+        }
+    }
+
+    /// True if the time of a message, which has come back and lies in a segment, is over.
+    pub fn was_late(&mut self, lane: LaneId, seq: QueueSeq) -> bool {
+        !self.late.is_empty() && self.late.remove(&(lane, seq))
     }
 }
 
@@ -86,8 +108,53 @@ impl State {
         }
     }
 
+    /// Notes the deadlines of what a restart has found.
+    pub(super) fn note_recovered(&mut self, now: Millis) {
+        let lanes: Vec<LaneId> = self.lanes.iter().map(|(id, _)| id).collect();
+        for id in lanes {
+            let lane = self.lanes.get_mut(id);
+            lane.look_through();
+            let expiring: Vec<(QueueSeq, Message)> = lane
+                .ready
+                .resident_from(QueueSeq(0))
+                .filter(|(_, message)| message.expires())
+                .map(|(seq, message)| (seq, message.clone()))
+                .collect();
+            self.overtake(id, &expiring, now);
+        }
+    }
+
+    /// Messages in a segment were looked at.
+    pub(super) fn note_looked_at(&mut self, lane: LaneId, loaded: &Loaded) {
+        let expiring: Vec<(QueueSeq, Message)> = loaded
+            .messages
+            .iter()
+            .filter(|(_, message)| message.expires())
+            .cloned()
+            .collect();
+        let now = self.rules.as_ref().map_or(0, |rules| rules.now);
+        self.overtake(lane, &expiring, now);
+        self.lanes.get_mut(lane).looked(loaded.end);
+    }
+
+    /// These may have to leave before others in front of them.
+    fn overtake(&mut self, lane: LaneId, messages: &[(QueueSeq, Message)], now: Millis) {
+        if messages.is_empty() {
+            return;
+        }
+        let rules = self
+            .rules
+            .get_or_insert_with(|| Rules::new(Settings::default(), now));
+        for (seq, message) in messages {
+            if let Some(deadline) = rules.deadline(message) {
+                let overtaking = &mut rules.deadlines.overtaking;
+                overtaking.push(Reverse((deadline, lane, *seq)));
+            }
+        }
+    }
+
     /// Messages have come back to a lane: those that have to overtake others do.
-    pub(super) fn note_returned(&mut self, lane: LaneId, returned: &[super::ready::Entry]) {
+    pub(super) fn note_returned(&mut self, lane: LaneId, returned: &[Entry]) {
         let Some(rules) = &mut self.rules else { return };
         for entry in returned {
             if let Some(message) = &entry.message
@@ -99,6 +166,21 @@ impl State {
                 overtaking.push(Reverse((deadline, lane, entry.seq)));
             }
         }
+    }
+
+    /// Of messages that have come back, those whose time is known to be over.
+    pub(super) fn separate_late(
+        &mut self,
+        lane: LaneId,
+        returned: Vec<Entry>,
+    ) -> (Vec<Entry>, Vec<Entry>) {
+        let Some(rules) = &mut self.rules else {
+            return (Vec::new(), returned);
+        };
+        let deadlines = &mut rules.deadlines;
+        returned
+            .into_iter()
+            .partition(|entry| deadlines.was_late(lane, entry.seq))
     }
 
     /// True if the first message of a lane has expired before this moment, or in it.
@@ -160,9 +242,12 @@ impl State {
             rules.deadlines.overtaking.pop();
             let dying = &rules.dying;
             let is_dying = |seq| dying.holds(lane, seq);
-            if let Some(entry) = self.lanes.get_mut(lane).remove(seq, is_dying) {
+            let of_lane = self.lanes.get_mut(lane);
+            if let Some(entry) = of_lane.remove(seq, is_dying) {
                 self.discard(lane, entry, Reason::Expired);
                 removed += 1;
+            } else if of_lane.store.is_live(seq) && !is_dying(seq) {
+                rules.deadlines.late.insert((lane, seq));
             }
         }
         false
@@ -186,6 +271,6 @@ impl State {
     /// True if the first message must be known even while nobody consumes.
     pub(super) fn watches_first(&self) -> bool {
         let rules = self.rules.as_ref();
-        rules.is_some_and(|rules| rules.settings.message_ttl.is_some())
+        rules.is_some_and(|rules| rules.settings.message_ttl.is_some() || rules.deadlines.in_order)
     }
 }

@@ -6,17 +6,30 @@ use std::sync::Arc;
 use store::{Lsn, Message, QueueSeq, QueueStore, Record, RecoveredQueue};
 
 use super::MAX_WINDOW;
+use super::delay::Delayed;
 use super::ready::{Entry, Found, Ready};
+use super::stream::Stream;
 
 /// Which of a queue's lanes: the priority, where that is not beyond the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(super) struct LaneId(pub u8);
+pub(crate) struct LaneId(pub u8);
 
 /// Messages of one priority, and what is kept of them.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub ready: Ready,
     pub store: QueueStore,
+    /// Segments that have to be looked through.
+    unseen: Option<Unseen>,
+}
+
+/// Messages in segments of which it is not known when they expire.
+#[derive(Debug)]
+struct Unseen {
+    from: QueueSeq,
+    to: QueueSeq,
+    /// A read is under way.
+    loading: bool,
 }
 
 impl Lane {
@@ -31,8 +44,74 @@ impl Lane {
         let window = (store.budget() / 8).min(MAX_WINDOW);
         Lane {
             ready: Ready::recovered(paged, first, messages, recovered.next_seq, window),
+            unseen: None,
             store,
         }
+    }
+
+    /// What lies in segments is to be looked through for messages that expire.
+    pub fn look_through(&mut self) {
+        self.unseen = Some(Unseen {
+            from: QueueSeq(0),
+            to: self.store.flushed(),
+            loading: false,
+        });
+    }
+
+    /// Has the next part read that has to be looked through.
+    #[inline]
+    fn look_on(&mut self) {
+        let Some(unseen) = &mut self.unseen else {
+            return;
+        };
+        if unseen.loading {
+            return;
+        }
+        match self.store.plan_look(unseen.from, unseen.to) {
+            Some(load) => {
+                unseen.loading = true;
+                self.store.request_load(load);
+            }
+            None => self.unseen = None,
+        }
+    }
+
+    /// That part was read.
+    pub fn looked(&mut self, end: QueueSeq) {
+        if let Some(unseen) = &mut self.unseen {
+            unseen.loading = false;
+            unseen.from = unseen.from.max(end);
+        }
+    }
+
+    /// Takes out what a restart has found, where it is to wait for its time.
+    pub fn take_delayed(recovered: &mut [RecoveredQueue]) -> Delayed {
+        let Some(found) = recovered.first_mut() else {
+            return Delayed::default();
+        };
+        let messages = std::mem::take(&mut found.messages);
+        let store = &found.store;
+        Delayed::recovered(messages, store.count_from(QueueSeq(0)), store.flushed())
+    }
+
+    /// Takes out what a restart has found, where it is a stream.
+    pub fn take_stream(recovered: &mut [RecoveredQueue]) -> Stream {
+        let Some(found) = recovered.first_mut() else {
+            return Stream::default();
+        };
+        let messages = std::mem::take(&mut found.messages);
+        Stream::recovered(messages, &found.store, found.next_seq)
+    }
+
+    /// It is the lane of a queue where messages wait for their time, and not for consumers.
+    pub fn holds_nothing_ready(&mut self) {
+        self.ready = Ready::recovered(
+            (0, 0),
+            QueueSeq(0),
+            std::iter::empty(),
+            self.ready.next_seq(),
+            0,
+        );
     }
 
     /// Adds messages; returns where in the log they are, if they are in a record of their own, and
@@ -81,6 +160,7 @@ impl Lane {
         self.store.log_delivered();
         self.store.log_returned();
         self.store.note_resident(self.ready.bytes());
+        self.look_on();
     }
 }
 

@@ -142,14 +142,18 @@ impl Leases {
 }
 
 impl State {
-    fn end_lease(&mut self, id: LeaseId) -> Option<Lease> {
+    fn end_lease(&mut self, id: LeaseId, outcome: Outcome) -> Option<Lease> {
         let lease = self.leases.end(id)?;
         if let Some(consumer) = lease.consumer {
             self.consumers.release(consumer);
         }
         if let Some(rules) = &mut self.rules {
             rules.leases.remove(lease.deadline, id);
+            if outcome != Outcome::Requeue {
+                rules.deadlines.forget(lease.lane, lease.seq);
+            }
         }
+        self.release_group(id);
         Some(lease)
     }
 
@@ -157,9 +161,13 @@ impl State {
     pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
         let mut returned = Vec::new();
         for id in leases {
-            let Some(lease) = self.end_lease(*id) else {
+            let Some(lease) = self.end_lease(*id, outcome) else {
                 continue;
             };
+            if self.stream().is_some() {
+                // It was credit; what is in a stream stays there.
+                continue;
+            }
             match outcome {
                 Outcome::Requeue => match self.has_come_back_too_often(&lease) {
                     true => self.discard(lease.lane, lease.returned(), Reason::DeliveryLimit),
@@ -190,7 +198,7 @@ impl State {
     }
 
     /// Puts messages back to their places.
-    fn put_back(&mut self, mut returned: Vec<(LaneId, Entry)>) {
+    pub(super) fn put_back(&mut self, mut returned: Vec<(LaneId, Entry)>) {
         while let Some((lane, _)) = returned.first() {
             let lane = *lane;
             let of_lane: Vec<Entry> = returned
@@ -198,7 +206,11 @@ impl State {
                 .map(|(_, entry)| entry)
                 .collect();
             self.note_returned(lane, &of_lane);
+            let (late, of_lane) = self.separate_late(lane, of_lane);
             self.lanes.get_mut(lane).ready.put_back(of_lane);
+            for entry in late {
+                self.discard(lane, entry, Reason::Expired);
+            }
         }
     }
 
@@ -212,14 +224,18 @@ impl State {
             let (message, redelivered) = (delivery.message, delivery.redelivered);
             let (lane, seq) = match delivery.origin {
                 Origin::Taken(seq) => (self.lanes.of_priority(message.priority()), seq),
-                Origin::Leased(id) | Origin::SettledWhenSent(id) => match self.end_lease(id) {
-                    Some(lease) => (lease.lane, lease.seq),
-                    None => continue,
-                },
+                Origin::Leased(id) | Origin::SettledWhenSent(id) => {
+                    match self.end_lease(id, Outcome::Requeue) {
+                        Some(lease) => (lease.lane, lease.seq),
+                        None => continue,
+                    }
+                }
             };
             returned.push((lane, Entry::new(message, seq, redelivered)));
         }
-        self.put_back(returned);
+        if self.stream().is_none() {
+            self.put_back(returned);
+        }
     }
 
     /// Tells the owners of consumers that have kept a message for too long.

@@ -57,7 +57,7 @@ impl State {
         };
         let settings = &rules.settings;
         settings.may_reject()
-            && (exceeds(settings.max_length, self.lanes.len() as u64 + count)
+            && (exceeds(settings.max_length, self.len() as u64 + count)
                 || exceeds(settings.max_length_bytes, self.lanes.body_bytes() + bytes))
     }
 
@@ -86,7 +86,7 @@ impl State {
         !settings.may_reject()
             && !rules.dying.is_full()
             && !self.lanes.is_empty()
-            && (exceeds(settings.max_length, self.lanes.len() as u64)
+            && (exceeds(settings.max_length, self.len() as u64)
                 || exceeds(settings.max_length_bytes, self.lanes.body_bytes()))
     }
 }

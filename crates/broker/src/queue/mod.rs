@@ -8,15 +8,20 @@ mod arguments;
 mod consumers;
 mod dead_letter;
 mod declare;
+mod delay;
 mod delivery;
 mod expiry;
+mod groups;
 mod lane;
 mod leases;
 mod limits;
+mod offset;
 mod paging;
+mod policy;
 mod ready;
 mod rules;
 mod settings;
+mod stream;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -31,13 +36,18 @@ use amqp::FieldTable;
 use parking_lot::{Mutex, MutexGuard};
 use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store};
 
-pub(crate) use arguments::{consumer_priority, consumer_timeout, unsupported};
+pub use arguments::QueueKind;
+pub(crate) use arguments::{
+    consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
+};
 pub use consumers::{ConsumerId, ConsumerOptions};
-pub(crate) use dead_letter::{Dead, Reason};
+pub(crate) use dead_letter::{Dead, Onward, Reason};
 pub use declare::QueueOptions;
+pub(crate) use delay::{X_DELAY, delay};
 pub use delivery::{Got, Wakes};
 pub use leases::{LeaseId, Outcome};
 pub(crate) use limits::Refused;
+pub use offset::{Filter, Start, StreamOptions};
 pub(crate) use rules::{After, Traits};
 pub(crate) use settings::{DeadLetterTo, Settings};
 pub use store::QueueSeq;
@@ -47,13 +57,15 @@ use crate::clock::Millis;
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
+use crate::policy::Applied;
 use crate::timer::Timer;
 use crate::vhost::VHost;
 use consumers::Consumers;
+use groups::Groups;
 use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
 use ready::Ready;
-use rules::Rules;
+use rules::{Delay, Rules};
 
 /// At most this many messages are moved under one hold of the lock, where the work allows it.
 pub(crate) const MAX_PER_HOLD: usize = 128;
@@ -71,6 +83,8 @@ pub struct Queue {
     pub name: Arc<str>,
     /// The vhost that it is in.
     pub vhost: Arc<str>,
+    /// Its type.
+    pub kind: QueueKind,
     /// Survives a restart.
     pub durable: bool,
     /// Goes when its last consumer goes.
@@ -83,6 +97,8 @@ pub struct Queue {
     pub logged: bool,
     /// It has had a consumer.
     pub(crate) consumed: AtomicBool,
+    /// The policies that apply; a lock of its own, under which nothing else is locked.
+    applied: Mutex<Applied>,
     /// What publishers must know of its rules.
     pub(crate) traits: Traits,
     /// The vhost itself, where there is one.
@@ -113,6 +129,16 @@ pub(crate) struct Surroundings {
     pub vhost: Arc<str>,
     pub vhost_ref: Weak<VHost>,
     pub timer: Arc<Timer>,
+    /// The exchange whose messages wait here for their time; `None` for a queue of clients.
+    pub delays_for: Option<Arc<str>>,
+}
+
+impl Surroundings {
+    /// What the queue of an exchange that delays messages is called in the log.
+    pub fn queue_name(&self) -> Arc<str> {
+        let exchange = self.delays_for.as_deref().unwrap_or_default();
+        format!("delayed messages of {exchange}").into()
+    }
 }
 
 /// The messages of a queue that was closed.
@@ -140,6 +166,8 @@ pub struct Counts {
     pub unacked: usize,
     /// Consumers.
     pub consumers: usize,
+    /// Messages that wait for their time.
+    pub delayed: usize,
 }
 
 impl Queue {
@@ -166,41 +194,67 @@ impl Queue {
         name: Arc<str>,
         surroundings: Surroundings,
         options: QueueOptions,
-        recovered: Vec<RecoveredQueue>,
+        mut recovered: Vec<RecoveredQueue>,
     ) -> Arc<Queue> {
+        let now = surroundings.timer.clock.now();
+        let delay = surroundings.delays_for.clone().map(|exchange| Delay {
+            exchange,
+            messages: Lane::take_delayed(&mut recovered),
+        });
+        let kind = QueueKind::of(&options.arguments);
+        let is_stream = kind == QueueKind::Stream;
+        let stream = is_stream.then(|| Lane::take_stream(&mut recovered));
         let lanes = Lanes::new(recovered.into_iter().map(Lane::new));
         let mut lanes = lanes.expect("a queue has a lane");
+        let delaying = delay.is_some();
+        if delaying || is_stream {
+            lanes.lowest().holds_nothing_ready();
+        }
         let Surroundings {
             vhost,
             vhost_ref,
             timer,
+            delays_for: _,
         } = surroundings;
-        let settings = Settings::new(&options.arguments, &[]);
-        let rules = (!settings.is_plain()).then(|| Rules::new(settings, timer.clock.now()));
-        let traits = Traits::new(rules.as_ref().map(|rules| &rules.settings));
+        let settings = Settings::new(&options.arguments, &Applied::default());
+        let rules = (!settings.is_plain() || delay.is_some()).then(|| {
+            let mut rules = Rules::new(settings, now);
+            rules.delay = delay;
+            rules.stream = stream;
+            rules
+        });
+        let traits = Traits::new(rules.as_ref().map(|rules| &rules.settings), delaying);
         let consumers = Consumers::new(arguments::has_single_active_consumer(&options.arguments));
+        let id = lanes.lowest().store.stream().0;
+        let logged = lanes.lowest().store.is_logged();
+        let mut state = State {
+            lanes,
+            leases: Leases::default(),
+            consumers,
+            rules,
+            deleted: false,
+        };
+        if !delaying && !is_stream {
+            state.note_recovered(now);
+        }
         Arc::new_cyclic(|me| Queue {
-            id: lanes.lowest().store.stream().0,
+            id,
             name,
             vhost,
+            kind,
             durable: options.durable,
             auto_delete: options.auto_delete,
             exclusive_owner: options.exclusive,
             arguments: options.arguments,
-            logged: lanes.lowest().store.is_logged(),
+            logged,
             consumed: AtomicBool::new(false),
+            applied: Mutex::default(),
             traits,
             vhost_ref,
             timer,
             me: me.clone(),
-            residents: LaneResident::all(me, &lanes),
-            state: Mutex::new(State {
-                lanes,
-                leases: Leases::default(),
-                consumers,
-                rules,
-                deleted: false,
-            }),
+            residents: LaneResident::all(me, &state.lanes),
+            state: Mutex::new(state),
         })
     }
 
@@ -219,8 +273,16 @@ impl Queue {
                 store.register(stream, self.logged, resident);
             }
         }
+        let mut state = self.state.lock();
         // What it has in memory counts from the start.
-        self.change(|_| ());
+        state.settle_down();
+        // What its rules ask for happens once all that a restart finds is there: exchanges for
+        // dead letters, above all.
+        if let Some(rules) = &mut state.rules {
+            let now = self.timer.clock.now();
+            rules.scheduled = Some(now);
+            self.timer.schedule(self.id, now, self.me.clone());
+        }
     }
 
     /// Its streams in the log: one for each lane.
@@ -324,9 +386,10 @@ impl Queue {
     pub fn counts(&self) -> Counts {
         let state = self.state.lock();
         Counts {
-            ready: state.lanes.len(),
+            ready: state.len(),
             unacked: state.leases.len(),
             consumers: state.consumers.len(),
+            delayed: state.rules.as_ref().map_or(0, |rules| rules.delayed()),
         }
     }
 
@@ -341,7 +404,7 @@ impl Queue {
     pub(crate) fn close(&self, if_unused: bool, if_empty: bool) -> Result<Remains, Error> {
         let state = self.state.lock();
         // Messages that are out do not count, and emptiness is looked at first: as in RabbitMQ.
-        if if_empty && !state.lanes.is_empty() {
+        if if_empty && state.len() > 0 {
             return Err(Error::precondition(format!(
                 "{} not empty",
                 self.resource()
@@ -363,7 +426,7 @@ impl Queue {
 
     fn close_locked(&self, mut state: MutexGuard<'_, State>) -> Remains {
         state.deleted = true;
-        let count = state.lanes.len();
+        let count = state.len();
         let ready = state.lanes.iter_mut();
         let ready = ready
             .map(|(_, lane)| std::mem::take(&mut lane.ready))
@@ -414,20 +477,45 @@ impl State {
         if self.deleted {
             return None;
         }
-        if !self.lanes.is_single() {
-            return self.append_to_lanes(messages, record);
+        if self.is_special() {
+            return self.append_specially(messages, record);
         }
+
         let (lsn, count) = self.lanes.lowest().append(messages, record);
         self.appended(LaneId::default(), count);
         lsn
     }
 
+    /// True if new messages do not simply go to the end of the queue.
+    #[inline]
+    fn is_special(&self) -> bool {
+        !self.lanes.is_single()
+            || self
+                .rules
+                .as_ref()
+                .is_some_and(|rules| rules.delay.is_some() || rules.stream.is_some())
+    }
+
     #[cold]
-    fn append_to_lanes(
+    fn append_specially(
         &mut self,
         messages: impl Iterator<Item = Message>,
         record: &mut Record<'_>,
     ) -> Option<Lsn> {
+        if let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) {
+            let Lane { ready, store, .. } = self.lanes.lowest();
+            let new: Vec<(QueueSeq, Message)> = messages
+                .map(|message| (ready.take_place(), message))
+                .collect();
+            let lsn = store.append(new.iter().map(|(seq, message)| (*seq, message)), record);
+            for (seq, message) in new {
+                delay.messages.add(seq, message);
+            }
+            return lsn;
+        }
+        if self.stream().is_some() {
+            return self.append_to_stream(messages, record);
+        }
         let mut last = None;
         for (lane, messages) in self.lanes.sort(messages) {
             let messages = messages.into_iter();
@@ -459,6 +547,52 @@ impl State {
         if self.consumers.len() > 0 || self.watches_first() {
             self.read_ahead();
         }
+        if self.is_special() {
+            self.settle_delayed();
+        }
+    }
+
+    /// Adds messages to the end of the stream; all of them are kept.
+    fn append_to_stream(
+        &mut self,
+        messages: impl Iterator<Item = Message>,
+        record: &mut Record<'_>,
+    ) -> Option<Lsn> {
+        let now = self.rules.as_ref().map_or(0, |rules| rules.now);
+        let Lane { ready, store, .. } = self.lanes.lowest();
+        let new: Vec<(QueueSeq, Message)> = messages
+            .map(|message| (ready.take_place(), stream::kept(message, now)))
+            .collect();
+        let lsn = store.append(new.iter().map(|(seq, message)| (*seq, message)), record);
+        let stream = self.stream()?;
+        new.into_iter()
+            .for_each(|(seq, message)| stream.add(seq, message));
+        for consumer in stream.take_waiting() {
+            self.consumers.activate(consumer);
+        }
+        lsn
+    }
+
+    /// Looks at memory, and has what will be due soon read.
+    #[cold]
+    fn settle_delayed(&mut self) {
+        if let Some(bytes) = self.stream().map(|stream| stream.bytes()) {
+            return self.lanes.lowest().store.note_resident(bytes);
+        }
+        let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) else {
+            return;
+        };
+        let store = &mut self.lanes.lowest().store;
+        store.note_resident(delay.messages.bytes());
+        while let Some(from) = delay.messages.wants_load() {
+            match store.plan_load(from, 1) {
+                Some(load) => {
+                    delay.messages.loading = true;
+                    return store.request_load(load);
+                }
+                None => delay.messages.none_to_load(from),
+            }
+        }
     }
 
     /// What confirms of this queue wait for.
@@ -486,6 +620,18 @@ impl State {
         }
     }
 
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        let Some(rules) = &self.rules else {
+            return self.lanes.len();
+        };
+        if let Some(stream) = &rules.stream {
+            let lane = self.lanes.get(LaneId::default());
+            return stream.len(lane.ready.next_seq());
+        }
+        self.lanes.len() + rules.groups.as_ref().map_or(0, Groups::len)
+    }
+
     fn purge(&mut self) -> Vec<Ready> {
         let State {
             lanes,
@@ -498,6 +644,9 @@ impl State {
             if !dropped.is_empty() {
                 let mut kept = leases.places(id);
                 if let Some(rules) = rules {
+                    if let Some(groups) = &mut rules.groups {
+                        groups.purge();
+                    }
                     kept.extend(rules.dying.places(id));
                     kept.sort_unstable_by_key(|(seq, _)| *seq);
                 }

@@ -17,13 +17,14 @@ impl Resident for LaneResident {
         let mut dropped = Vec::new();
         let mut state = queue.lock();
         let flush = state.begin_flush(self.lane, goal);
-        let Lane { ready, store } = state.lanes.get_mut(self.lane);
+        let bytes = state.resident_bytes(self.lane);
+        let store = &mut state.lanes.get_mut(self.lane).store;
         match &flush {
             Some(flush) => store.begin_flush(flush.up_to),
             None => {
                 store.flush_answered();
                 // What was written while it was out, and has come back since, needs no memory.
-                if matches!(goal, FlushGoal::Resident(keep) if ready.bytes() > keep) {
+                if matches!(goal, FlushGoal::Resident(keep) if bytes > keep) {
                     dropped = state.evict(self.lane);
                 }
             }
@@ -46,8 +47,8 @@ impl Resident for LaneResident {
                 return;
             }
             let dropped = state.evict(self.lane);
-            let lane = state.lanes.get_mut(self.lane);
-            lane.store.note_resident(lane.ready.bytes());
+            let bytes = state.resident_bytes(self.lane);
+            state.lanes.get_mut(self.lane).store.note_resident(bytes);
             dropped
         };
         // Thousands of messages are freed here, where nobody waits for it.
@@ -57,8 +58,26 @@ impl Resident for LaneResident {
     fn complete_load(&self, loaded: Loaded) {
         let Some(queue) = self.queue() else { return };
         queue.change(|state| {
-            let State { lanes, rules, .. } = state;
-            let Lane { ready, store } = lanes.get_mut(self.lane);
+            if loaded.look {
+                return state.note_looked_at(self.lane, &loaded);
+            }
+            let State {
+                lanes,
+                rules,
+                consumers,
+                ..
+            } = state;
+            let Lane { ready, store, .. } = lanes.get_mut(self.lane);
+            if let Some(stream) = rules.as_mut().and_then(|rules| rules.stream.as_mut()) {
+                let readers = stream.loaded(&loaded);
+                return readers.into_iter().for_each(|id| consumers.activate(id));
+            }
+            if let Some(rules) = rules
+                && let Some(delay) = &mut rules.delay
+            {
+                let is_live = |seq| store.is_live(seq);
+                return delay.messages.loaded(loaded, rules.now, is_live);
+            }
             ready.loading = false;
             let delivered = store.delivered();
             let lost = loaded.lost;
@@ -90,9 +109,18 @@ impl Resident for LaneResident {
 }
 
 impl State {
+    /// Bytes of messages of a lane that are in memory and not out with consumers.
+    fn resident_bytes(&self, lane: LaneId) -> usize {
+        match &self.rules {
+            Some(rules) => rules.resident_bytes(),
+            None => None,
+        }
+        .unwrap_or_else(|| self.lanes.get(lane).ready.bytes())
+    }
+
     /// What to read for somebody who waits for the next message.
     pub(super) fn load_next(&mut self, lane: LaneId) -> Option<Load> {
-        let Lane { ready, store } = self.lanes.get_mut(lane);
+        let Lane { ready, store, .. } = self.lanes.get_mut(lane);
         loop {
             let from = ready.next_load()?;
             let bytes = READ_AHEAD.min(store.budget());
@@ -111,7 +139,7 @@ impl State {
         if self.lanes.get_mut(lane).ready.wants_load().is_some()
             && let Some(load) = self.load_next(lane)
         {
-            let Lane { ready, store } = self.lanes.get_mut(lane);
+            let Lane { ready, store, .. } = self.lanes.get_mut(lane);
             ready.loading = true;
             store.request_load(load);
         }
@@ -120,17 +148,26 @@ impl State {
     /// Forgets what lies in segments and is not among the next; for the caller to drop where no
     /// lock is held.
     fn evict(&mut self, lane: LaneId) -> Vec<Message> {
-        let Lane { ready, store } = self.lanes.get_mut(lane);
+        let Lane { ready, store, .. } = self.lanes.get_mut(lane);
+        if let Some(stream) = self.rules.as_mut().and_then(|rules| rules.stream.as_mut()) {
+            return stream.evict(store.flushed());
+        }
+        if let Some(rules) = &mut self.rules
+            && let Some(delay) = &mut rules.delay
+        {
+            let is_flushed = |seq| store.is_flushed(seq);
+            return delay.messages.evict(store.flushed(), rules.now, is_flushed);
+        }
         ready.evict(store.flushed(), |seq| store.is_flushed(seq))
     }
 
     /// The next messages that are not in segments yet, in order; those that are out on leases or
     /// wait to be dead-lettered among them. `None` if the goal is reached.
     fn begin_flush(&mut self, id: LaneId, goal: FlushGoal) -> Option<Flush> {
-        let Lane { ready, store } = self.lanes.get(id);
+        let Lane { ready, store, .. } = self.lanes.get(id);
         let reached = self.deleted
             || match goal {
-                FlushGoal::Resident(keep) => ready.bytes() <= keep,
+                FlushGoal::Resident(keep) => self.resident_bytes(id) <= keep,
                 FlushGoal::Log(epoch) => store.oldest_epoch().is_none_or(|at| at > epoch),
             };
         if reached {
@@ -140,6 +177,15 @@ impl State {
         let mut elsewhere = self.leases.resident_from(id, from);
         if let Some(rules) = &self.rules {
             elsewhere.extend(rules.dying.resident_from(id, from));
+            if let Some(groups) = &rules.groups {
+                elsewhere.extend(groups.resident_from(id, from));
+            }
+            if let Some(stream) = &rules.stream {
+                elsewhere.extend(stream.resident_from(from));
+            }
+            if let Some(delay) = &rules.delay {
+                elsewhere.extend(delay.messages.resident_from(from));
+            }
             elsewhere.sort_unstable_by_key(|(seq, _)| *seq);
         }
         let mut elsewhere = elsewhere.into_iter().peekable();

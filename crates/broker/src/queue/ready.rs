@@ -162,6 +162,13 @@ impl Ready {
         self.next_seq
     }
 
+    /// Gives the next place to a message that does not wait here.
+    pub fn take_place(&mut self) -> QueueSeq {
+        let seq = self.next_seq;
+        self.next_seq = seq.next();
+        seq
+    }
+
     fn push_back(&mut self, entry: Entry) {
         let bytes = entry.bytes();
         self.body_bytes += u64::from(entry.body_len);
@@ -399,7 +406,7 @@ impl Ready {
             from,
             end,
             messages,
-            lost: _,
+            ..
         } = loaded;
         for (seq, message) in messages {
             if self.paged > 0 && seq >= self.paged_from {

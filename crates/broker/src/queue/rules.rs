@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::dead_letter::Dying;
+use super::delay::Delayed;
 use super::delivery::Wakes;
 use super::expiry::Deadlines;
+use super::groups::Groups;
 use super::leases::LeaseDeadlines;
 use super::settings::Settings;
+use super::stream::Stream;
 use super::{Queue, State};
 use crate::clock::Millis;
 use crate::timer::Timed;
@@ -30,21 +33,51 @@ pub(super) struct Rules {
     pub deadlines: Deadlines,
     pub dying: Dying,
     pub leases: LeaseDeadlines,
+    /// For the queue of an exchange that delays messages: they do not wait for consumers.
+    pub delay: Option<Delay>,
+    /// For a stream.
+    pub stream: Option<Stream>,
+    /// With `x-leveret-message-groups`.
+    pub groups: Option<Groups>,
+    /// When a stream is looked at for what is too old.
+    pub next_look: Option<Millis>,
     /// When somebody last used the queue.
     pub last_used: Millis,
     /// When the timer is going to call.
     pub scheduled: Option<Millis>,
 }
 
+/// What an exchange holds back.
+#[derive(Debug)]
+pub(super) struct Delay {
+    pub exchange: Arc<str>,
+    pub messages: Delayed,
+}
+
 impl Rules {
+    /// Bytes in memory of messages that do not wait for consumers; `None` if all do.
+    pub fn resident_bytes(&self) -> Option<usize> {
+        let delayed = self.delay.as_ref().map(|delay| delay.messages.bytes());
+        delayed.or(self.stream.as_ref().map(Stream::bytes))
+    }
+
+    /// Messages that wait for their time.
+    pub fn delayed(&self) -> usize {
+        self.delay.as_ref().map_or(0, |delay| delay.messages.len())
+    }
+
     pub fn new(settings: Settings, now: Millis) -> Box<Rules> {
         Box::new(Rules {
+            groups: settings.message_groups.then(Groups::default),
             settings,
             since: now,
             now,
             deadlines: Deadlines::default(),
             dying: Dying::default(),
             leases: LeaseDeadlines::default(),
+            delay: None,
+            stream: None,
+            next_look: None,
             last_used: now,
             scheduled: None,
         })
@@ -60,14 +93,15 @@ pub(crate) struct Traits {
 }
 
 impl Traits {
-    pub fn new(settings: Option<&Settings>) -> Self {
+    /// `delaying`: its messages wait for their time.
+    pub fn new(settings: Option<&Settings>, delaying: bool) -> Self {
         let traits = Traits {
-            timed: AtomicBool::new(false),
+            timed: AtomicBool::new(delaying),
             may_reject: AtomicBool::new(false),
         };
-        settings
-            .into_iter()
-            .for_each(|settings| traits.set(settings));
+        if let Some(settings) = settings.filter(|_| !delaying) {
+            traits.set(settings);
+        }
         traits
     }
 
@@ -98,8 +132,10 @@ pub(crate) struct After {
 impl Queue {
     /// Does what the rules say, after a change.
     pub(super) fn keep_rules(&self, state: &mut State) -> After {
+        state.release_due();
+        let too_much = state.keep_stream_short();
         let mut more = state.expire(MAX_STEP);
-        more |= state.trim(MAX_STEP);
+        more |= state.trim(MAX_STEP) || too_much;
         let next = match more {
             true => Some(self.timer.clock.now()),
             false => state.next_deadline(),
@@ -118,26 +154,17 @@ impl Queue {
         }
     }
 
-    /// Other rules apply from now on.
-    pub(crate) fn set_rules(self: &Arc<Self>, settings: Settings) {
+    /// Other rules apply from now on. What that asks for is done when the timer calls.
+    pub(super) fn set_rules(&self, settings: Settings) {
         let now = self.timer.clock.now();
         self.traits.set(&settings);
-        self.change(|state| match &mut state.rules {
-            Some(rules) if rules.settings == settings => {}
-            Some(rules) => {
-                if rules.settings.message_ttl.is_none() {
-                    rules.since = now;
-                }
-                // Whoever has just got a time to live has been used until now.
-                if rules.settings.expires.is_none() {
-                    rules.last_used = now;
-                }
-                rules.settings = settings;
-                rules.scheduled = None;
-            }
-            None if settings.is_plain() => {}
-            None => state.rules = Some(Rules::new(settings, now)),
-        });
+        let mut state = self.lock();
+        if state.set_rules(settings, now)
+            && let Some(rules) = &mut state.rules
+        {
+            rules.scheduled = Some(now);
+            self.timer.schedule(self.id, now, self.me.clone());
+        }
     }
 
     /// Somebody uses the queue: it does not expire for a while.
@@ -183,6 +210,33 @@ impl State {
         }
     }
 
+    /// True if they are others than before.
+    fn set_rules(&mut self, settings: Settings, now: Millis) -> bool {
+        let rules = match &mut self.rules {
+            Some(rules) if rules.settings == settings => return false,
+            Some(rules) => rules,
+            None if settings.is_plain() => return false,
+            None => {
+                self.rules = Some(Rules::new(settings, now));
+                return true;
+            }
+        };
+        let before = std::mem::replace(&mut rules.settings, settings);
+        if before.message_ttl.is_none() {
+            rules.since = now;
+        }
+        // Whoever has just got a time to live has been used until now.
+        if before.expires.is_none() {
+            rules.last_used = now;
+        }
+        let ttl = |settings: &Settings| settings.message_ttl.unwrap_or(Millis::MAX);
+        if ttl(&rules.settings) > ttl(&before) {
+            // What was to expire in order of places, because all of it was, may no longer do so.
+            self.note_recovered(now);
+        }
+        true
+    }
+
     /// As [`State::refresh`], with a time that was read already.
     pub(crate) fn refresh_at(&mut self, now: Millis) {
         if let Some(rules) = &mut self.rules {
@@ -198,7 +252,11 @@ impl State {
         let unused = rules.settings.expires.filter(|_| consumers == 0);
         let unused = unused.map(|after| rules.last_used.saturating_add(after));
         let retry = rules.dying.retry_at();
-        [expiry, unused, retry, rules.leases.next()]
+        // Moving what is due comes back to this.
+        let delay = rules.delay.as_ref().filter(|_| !rules.dying.is_full());
+        let due = delay.and_then(|delay| delay.messages.next());
+        let too_old = rules.settings.max_age.and(rules.next_look);
+        [expiry, unused, retry, due, too_old, rules.leases.next()]
             .into_iter()
             .flatten()
             .min()

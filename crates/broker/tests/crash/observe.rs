@@ -116,6 +116,7 @@ fn consume_all(world: &World, name: Name, count: usize) -> Vec<(u64, bool)> {
         handle: ConsumerHandle(0),
         priority: 0,
         timeout: None,
+        stream: None,
     };
     let consuming = world.session.consume(name, options, &FieldTable::new());
     let (queue, consumer) = consuming.unwrap_or_else(|error| panic!("{error}"));

@@ -134,6 +134,7 @@ pub fn message(id: u64, exchange: Name, key: Name, persistent: bool, size: usize
         persistent,
         priority: 0,
         times: None,
+        has_bcc: false,
     };
     Message::new(&head, &body)
 }

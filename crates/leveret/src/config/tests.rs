@@ -321,3 +321,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn definitions_come_from_files_in_the_order_of_rabbitmq() {
+    assert!(config("").definitions.is_empty());
+    let all = "definitions.local.path = /c\ndefinitions.import_backend = local_filesystem\n\
+               management.load_definitions = /b\nload_definitions = /a";
+    let paths = ["/a", "/b", "/c"].map(PathBuf::from);
+    assert_eq!(config(all).definitions, paths);
+    let elsewhere = error("definitions.import_backend = https");
+    assert!(
+        elsewhere.contains("expected `local_filesystem`"),
+        "{elsewhere}"
+    );
+}

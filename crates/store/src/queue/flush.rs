@@ -101,7 +101,22 @@ impl QueueStore {
             stream: self.stream,
             from,
             end,
+            look: false,
             chunks,
+        })
+    }
+
+    /// What to read to see which messages expire by themselves: the next chunk before `to` that
+    /// holds any; `None` if there is none.
+    pub fn plan_look(&self, from: QueueSeq, to: QueueSeq) -> Option<Load> {
+        let mut chunks = self.index.from(from).take_while(|chunk| chunk.first < to);
+        let chunk = chunks.find(|chunk| chunk.expiring)?.clone();
+        Some(Load {
+            stream: self.stream,
+            from: from.max(chunk.first),
+            end: chunk.end(),
+            look: true,
+            chunks: vec![chunk],
         })
     }
 
@@ -141,6 +156,26 @@ impl QueueStore {
                 share / u64::from(chunk.span.max(1))
             })
             .sum()
+    }
+
+    /// The place behind the first chunk in segments that something is left of, when its newest
+    /// message came (0 = not known), and its size.
+    pub fn first_chunk(&self) -> Option<(QueueSeq, u64, u64)> {
+        let first = self.index.first()?;
+        Some((first.end(), first.newest, first.place.size.into()))
+    }
+
+    /// Bytes of the chunks that something is left of.
+    pub fn segment_bytes(&self) -> u64 {
+        self.index.live_bytes()
+    }
+
+    /// Where the first chunk begins whose newest message came at that time or later.
+    pub fn chunk_at_time(&self, time: u64) -> Option<QueueSeq> {
+        let mut chunks = self.index.chunks().filter(|chunk| chunk.live > 0);
+        chunks
+            .find(|chunk| chunk.newest >= time)
+            .map(|chunk| chunk.first)
     }
 
     /// The first live message in segments from a place on.
@@ -199,6 +234,7 @@ impl QueueStore {
             stream: self.stream,
             from: QueueSeq(0),
             end: chunks.last()?.end(),
+            look: false,
             chunks,
         };
         Some((load, ends))
