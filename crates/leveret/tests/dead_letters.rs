@@ -115,17 +115,7 @@ fn fields_of_a_death_have_their_types() {
         let deaths = letter.deaths();
         assert_eq!(deaths.len(), 1);
         let death = &deaths[0];
-        let names: Vec<&str> = death.iter().map(|(name, _)| name).collect();
-        let expected = [
-            "count",
-            "reason",
-            "queue",
-            "time",
-            "exchange",
-            "routing-keys",
-            "original-expiration",
-        ];
-        assert_eq!(names, expected);
+        assert_eq!(death.len(), 7, "{death:?}");
         assert_eq!(death.get("count"), Some(&FieldValue::I64(1)));
         assert_eq!(death.get("reason"), text("rejected").as_ref());
         assert_eq!(death.get("queue"), text("fields").as_ref());
