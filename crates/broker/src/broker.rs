@@ -24,7 +24,7 @@ use crate::name::ConnectionId;
 use crate::parameters::Parameters;
 use crate::session::Session;
 use crate::timer::Timer;
-use crate::vhost::VHost;
+use crate::vhost::{Node, VHost};
 
 /// What a new node starts with.
 #[derive(Debug, Clone)]
@@ -43,6 +43,8 @@ pub struct Settings {
     pub loopback_users: Vec<String>,
     /// Shown to clients as `cluster_name`.
     pub cluster_name: String,
+    /// The node's own name, as the names of shards have it.
+    pub node_name: String,
     /// What confirms wait for, where a queue does not say.
     pub durability: Durability,
     /// Whether a new node gets the first user and vhost at all: not where definitions say who may
@@ -60,6 +62,7 @@ impl Default for Settings {
             default_permissions: [".*".into(), ".*".into(), ".*".into()],
             loopback_users: vec!["guest".into()],
             cluster_name: "rabbit@localhost".into(),
+            node_name: "rabbit@localhost".into(),
             durability: Durability::default(),
             set_up: true,
         }
@@ -77,6 +80,7 @@ pub struct Broker {
     pub connections: Connections,
     /// Shown to clients.
     pub cluster_name: String,
+    pub(crate) node_name: Arc<str>,
     /// What is kept.
     pub store: Arc<Store>,
     /// What happens at a time. Somebody has to run it.
@@ -127,6 +131,7 @@ impl Broker {
             alarms: Alarms::default(),
             connections: Connections::default(),
             cluster_name: settings.cluster_name.clone(),
+            node_name: settings.node_name.as_str().into(),
             durability: settings.durability,
             store,
             parameters: Parameters::default(),
@@ -174,13 +179,13 @@ impl Broker {
     }
 
     pub(crate) fn make_vhost(&self, name: Arc<str>, metadata: VHostMetadata) -> Arc<VHost> {
-        VHost::new(
-            name,
-            metadata,
-            self.store.clone(),
-            self.durability,
-            self.timer.clone(),
-        )
+        let node = Node {
+            name: self.node_name.clone(),
+            store: self.store.clone(),
+            durability: self.durability,
+            timer: self.timer.clone(),
+        };
+        VHost::new(name, metadata, &node)
     }
 
     /// Logs a change of what belongs to no topology.

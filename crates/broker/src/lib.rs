@@ -33,6 +33,7 @@ pub mod queue;
 mod restore;
 mod routing;
 mod session;
+mod sharding;
 mod sync;
 #[cfg(test)]
 mod test_support;
@@ -60,6 +61,7 @@ pub use queue::{
 };
 pub use routing::Route;
 pub use session::{Declared, REPLY_TO, Session, generated_name};
+pub use sharding::{ShardHandle, ShardMember};
 pub use timer::Timer;
 pub use transaction::Transaction;
 pub use vhost::VHost;

@@ -10,6 +10,7 @@ use std::task::Waker;
 use store::Message;
 
 use crate::queue::{LeaseId, QueueSeq};
+use crate::sharding::ShardHandle;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Messages that an outbox holds at most.
@@ -76,6 +77,8 @@ pub enum Outgoing {
     Delivery(Delivery),
     /// The consumer's queue has gone.
     Cancelled(ConsumerHandle),
+    /// The shards of a consumer may be others from now on.
+    Rebalance(ShardHandle),
     /// The consumer has kept a message for longer than that, in milliseconds.
     TimedOut(ConsumerHandle, u64),
 }
@@ -151,6 +154,10 @@ impl Outbox {
 
     pub(crate) fn push_timed_out(&self, handle: ConsumerHandle, after: u64) -> Option<Waker> {
         self.push_notice(Outgoing::TimedOut(handle, after))
+    }
+
+    pub(crate) fn push_rebalance(&self, handle: ShardHandle) -> Option<Waker> {
+        self.push_notice(Outgoing::Rebalance(handle))
     }
 
     fn push_notice(&self, notice: Outgoing) -> Option<Waker> {

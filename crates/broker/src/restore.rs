@@ -64,6 +64,9 @@ impl Broker {
             }
         }
         self.forget_queues(&gone);
+        // What a policy asked for may have been cut short by the end of the process.
+        let vhosts: Vec<Arc<VHost>> = self.vhosts.read().values().cloned().collect();
+        vhosts.iter().for_each(|vhost| vhost.change(|_| ()));
     }
 
     fn restore_queue(&self, queue: QueueDefinition, recovered: &mut Recovered) {

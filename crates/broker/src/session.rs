@@ -20,6 +20,7 @@ use crate::queue::{
     ConsumerId, ConsumerOptions, Got, LeaseId, Queue, QueueKind, QueueOptions, StreamOptions,
     consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
 };
+use crate::sharding::{ShardHandle, ShardMember};
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -94,6 +95,44 @@ impl Session {
         Resource::exchange(name, &self.vhost.name)
     }
 
+    /// The shards that the name of an exchange stands for where a queue is meant.
+    fn shards(&self, name: &str) -> Option<Vec<Arc<Queue>>> {
+        self.vhost.read().shards(name, &self.vhost.node)
+    }
+
+    /// Fails with 406 where the name stands for shards: that cannot be done to all of them.
+    fn refuse_shards(&self, operation: &str, name: &str) -> Result<(), Error> {
+        match self.shards(name) {
+            Some(_) => Err(Error::precondition(format!(
+                "Can't {operation} sharded queue: {name}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// basic.consume on the name of an exchange with shards: the consumer's part of them. `None`
+    /// where the name is that of a queue.
+    pub fn join_shards(
+        &self,
+        name: &str,
+        outbox: &Arc<Outbox>,
+        handle: ShardHandle,
+    ) -> Option<ShardMember> {
+        self.shards(name)?;
+        let exchange = self.vhost.read().exchanges.get(name)?.name.clone();
+        let outbox = outbox.clone();
+        Some(ShardMember::join(&self.vhost, &exchange, outbox, handle))
+    }
+
+    /// The shard that basic.get takes from: of those with messages the one with the fewest
+    /// consumers.
+    fn shard_to_get_from(&self, name: &str) -> Option<Arc<Queue>> {
+        let shards = self.shards(name)?.into_iter();
+        let counted = shards.map(|queue| (queue.counts(), queue));
+        let best = counted.min_by_key(|(counts, _)| (counts.ready == 0, counts.consumers));
+        best.map(|(_, queue)| queue)
+    }
+
     /// The queue of that name, unless it is another connection's.
     pub fn queue(&self, name: &str) -> Result<Arc<Queue>, Error> {
         let queue = self.vhost.queue(name);
@@ -164,6 +203,10 @@ impl Session {
 
     /// queue.declare with `passive`.
     pub fn check_queue(&self, name: &str) -> Result<Declared, Error> {
+        if let Some(shards) = self.shards(name) {
+            let first = shards.first().map(|first| Declared::new(first.clone()));
+            return first.ok_or_else(|| Error::not_found(self.queue_resource(name)));
+        }
         if name.starts_with(REPLY_TO) && name.len() > REPLY_TO.len() {
             // Whoever was given the address of replies may ask whether somebody waits for them.
             let queue = self.vhost.queue(name);
@@ -178,6 +221,10 @@ impl Session {
 
     /// queue.declare; an empty name gets one made up.
     pub fn declare_queue(&self, name: &str, mut options: QueueOptions) -> Result<Declared, Error> {
+        if let Some(first) = self.shards(name).as_deref().and_then(<[_]>::first) {
+            first.assert_equivalent(&options)?;
+            return Ok(Declared::new(first.clone()));
+        }
         // An exclusive queue ends with its connection, so it cannot survive a restart.
         options.durable &= options.exclusive.is_none();
         self.vhost.add_queue_type(&mut options);
@@ -223,6 +270,7 @@ impl Session {
         if_unused: bool,
         if_empty: bool,
     ) -> Result<usize, Error> {
+        self.refuse_shards("delete", name)?;
         self.permit(Operation::Configure, self.queue_resource(name))?;
         let Some(queue) = self.vhost.queue(name) else {
             return Ok(0);
@@ -241,6 +289,7 @@ impl Session {
 
     /// queue.purge; returns how many messages went.
     pub fn purge_queue(&self, name: &str) -> Result<usize, Error> {
+        self.refuse_shards("purge", name)?;
         self.permit(Operation::Read, self.queue_resource(name))?;
         let queue = self.queue(name)?;
         if queue.kind == QueueKind::Stream {
@@ -257,6 +306,7 @@ impl Session {
         routing_key: &[u8],
         arguments: FieldTable,
     ) -> Result<(), Error> {
+        self.refuse_shards("bind", queue)?;
         self.permit_binding(self.queue_resource(queue), exchange)?;
         self.vhost.change(|topology| {
             let source = self.source(topology, exchange, routing_key, &arguments)?;
@@ -283,6 +333,7 @@ impl Session {
         routing_key: &[u8],
         arguments: FieldTable,
     ) -> Result<(), Error> {
+        self.refuse_shards("unbind", queue)?;
         self.permit_binding(self.queue_resource(queue), exchange)?;
         self.vhost.change(|topology| {
             let Some(queue) = topology.queues.get(queue).cloned() else {
@@ -340,6 +391,8 @@ impl Session {
 
     /// basic.get.
     pub fn get(&self, name: &str, no_ack: bool) -> Result<(Arc<Queue>, Option<Got>), Error> {
+        let shard = self.shard_to_get_from(name);
+        let name = shard.as_ref().map_or(name, |shard| &*shard.name);
         self.permit(Operation::Read, self.queue_resource(name))?;
         let queue = self.queue(name)?;
         if queue.kind == QueueKind::Stream {

@@ -3,6 +3,7 @@
 //! Plain data behind the vhost's lock; knows nothing of users or connections. Each change of what
 //! survives a restart is gathered in `logged`, for the vhost to log before it gives up the lock.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ahash::{HashMap, HashSet};
@@ -29,6 +30,8 @@ pub(crate) struct Topology {
     pub dissolved: bool,
     /// Queues that went with their exchanges.
     gone: Vec<Arc<Queue>>,
+    /// Exchanges whose policies ask for other shards than there are.
+    resharded: BTreeSet<Arc<str>>,
     vhost: Arc<str>,
 }
 
@@ -50,6 +53,11 @@ impl Topology {
         std::mem::take(&mut self.changed)
     }
 
+    /// Exchanges whose policies ask for other shards than there are, since the last call.
+    pub fn take_resharded(&mut self) -> BTreeSet<Arc<str>> {
+        std::mem::take(&mut self.resharded)
+    }
+
     /// Queues that went with their exchanges, since the last call; to be closed where no lock is
     /// held.
     pub fn take_gone(&mut self) -> Vec<Arc<Queue>> {
@@ -59,6 +67,9 @@ impl Topology {
     pub fn insert_exchange(&mut self, mut exchange: Exchange) {
         self.changed = true;
         exchange.apply(self.policies.applied(Target::Exchange, &exchange.name));
+        if exchange.is_to_be_resharded() {
+            self.resharded.insert(exchange.name.clone());
+        }
         if exchange.durable {
             let key = definitions::exchange_key(&self.vhost, &exchange.name);
             self.logged
@@ -137,6 +148,9 @@ impl Topology {
             if !applied.is_same(&exchange.applied) {
                 exchange.apply(applied);
                 self.changed = true;
+                if exchange.is_to_be_resharded() {
+                    self.resharded.insert(exchange.name.clone());
+                }
             }
         }
         for queue in self.queues.values() {

@@ -14,8 +14,18 @@ use crate::consumers::Consumers;
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
 use crate::metadata::VHostMetadata;
 use crate::queue::{Queue, QueueOptions, Surroundings};
+use crate::sharding::ShardGroups;
 use crate::timer::Timer;
 use crate::topology::Topology;
+
+/// What all vhosts of a node share.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub name: Arc<str>,
+    pub store: Arc<Store>,
+    pub durability: Durability,
+    pub timer: Arc<Timer>,
+}
 
 /// Exchanges that every vhost has, with their types.
 pub(crate) const PREDECLARED: [(&str, ExchangeKind); 7] = [
@@ -36,6 +46,9 @@ pub struct VHost {
     /// What confirms wait for where a queue does not say.
     pub(crate) durability: Durability,
     pub(crate) consumers: Consumers,
+    pub(crate) shard_groups: ShardGroups,
+    /// The node's name, as the names of shards have it.
+    pub(crate) node: Arc<str>,
     metadata: RwLock<VHostMetadata>,
     timer: Arc<Timer>,
     me: Weak<VHost>,
@@ -46,13 +59,7 @@ pub struct VHost {
 }
 
 impl VHost {
-    pub(crate) fn new(
-        name: Arc<str>,
-        metadata: VHostMetadata,
-        store: Arc<Store>,
-        durability: Durability,
-        timer: Arc<Timer>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(name: Arc<str>, metadata: VHostMetadata, node: &Node) -> Arc<Self> {
         let mut topology = Topology::new(name.clone());
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
@@ -63,11 +70,13 @@ impl VHost {
         topology.take_logged();
         Arc::new_cyclic(|me| VHost {
             name,
-            store,
-            durability,
+            store: node.store.clone(),
+            durability: node.durability,
             consumers: Consumers::default(),
+            shard_groups: ShardGroups::default(),
+            node: node.name.clone(),
             metadata: RwLock::new(metadata),
-            timer,
+            timer: node.timer.clone(),
             me: me.clone(),
             topology: RwLock::new(topology),
             generation: AtomicU64::new(0),
@@ -103,6 +112,7 @@ impl VHost {
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Topology) -> R) -> R {
         let mut topology = self.topology.write();
         let result = change(&mut topology);
+        self.see_to_shards(&mut topology);
         let logged = topology.take_logged();
         if !topology.dissolved
             && let Some(lsn) = self.store.define(logged)

@@ -246,6 +246,18 @@ mod tests {
     }
 
     #[test]
+    fn ctl_gets_its_arguments_as_they_are() {
+        for given in [&["-q", "list_queues", "-p", "v"][..], &["--help"], &[]] {
+            let mut arguments = vec!["leveret", "ctl"];
+            arguments.extend(given);
+            match parse(&arguments).unwrap() {
+                Invocation::Ctl(passed) => assert_eq!(passed, given),
+                other => panic!("{arguments:?} is {other:?}"),
+            }
+        }
+    }
+
+    #[test]
     fn config_takes_no_arguments() {
         assert!(matches!(
             parse(["leveret", "config"]),

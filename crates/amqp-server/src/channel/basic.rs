@@ -5,6 +5,7 @@ use amqp::{ReplyCode, ShortStr};
 use broker::admin::ConsumerInfo;
 use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
 
+use super::shards::{Consuming, Wanted};
 use super::unacked::Out;
 use super::{Channel, name};
 use crate::connection::{Consumer, Core, Output};
@@ -44,11 +45,41 @@ impl Channel {
             let text = format!("attempt to reuse consumer tag '{}'", tag.lossy());
             return Err(Exception::new(ReplyCode::NotAllowed, text));
         }
-        let handle = ConsumerHandle(core.consumers.vacant_key() as u32);
-        let options = ConsumerOptions {
+        let wanted = Wanted {
+            tag: tag.as_bytes().into(),
             no_ack: consume.no_ack,
             exclusive: consume.exclusive,
             prefetch: self.consumer_prefetch,
+            arguments: consume.arguments.to_owned()?,
+        };
+        let started = match self.consume_shards(core, &queue_name, &wanted)? {
+            Some(started) => started,
+            None => Consuming::One(self.start_consumer(core, &queue_name, &wanted)?),
+        };
+        let handles = started.handles();
+        self.consumers.insert(wanted.tag, started);
+        core.reply(
+            self.number,
+            consume.no_wait,
+            basic::ConsumeOk { consumer_tag: tag },
+        );
+        core.resume(handles.into_iter());
+        Ok(())
+    }
+
+    /// Starts to consume one queue. Nothing comes before [`Core::resume`] but what is published
+    /// meanwhile.
+    pub(super) fn start_consumer(
+        &mut self,
+        core: &mut Core,
+        queue_name: &str,
+        wanted: &Wanted,
+    ) -> Result<ConsumerHandle, Exception> {
+        let handle = ConsumerHandle(core.consumers.vacant_key() as u32);
+        let options = ConsumerOptions {
+            no_ack: wanted.no_ack,
+            exclusive: wanted.exclusive,
+            prefetch: wanted.prefetch,
             channel: self.prefetch.clone(),
             outbox: core.outbox.clone(),
             handle,
@@ -56,39 +87,33 @@ impl Channel {
             timeout: None,
             stream: None,
         };
-        let arguments = consume.arguments.to_owned()?;
         let (queue, id) = if queue_name == REPLY_TO {
             self.consume_replies(core, options)?
         } else {
-            core.session.consume(&queue_name, options, &arguments)?
+            core.session
+                .consume(queue_name, options, &wanted.arguments)?
         };
         core.session
             .describe_consumer(&queue, id, |connection| ConsumerInfo {
                 queue: queue.name.clone(),
                 connection,
                 channel: self.number,
-                tag: tag.lossy().into_owned(),
-                ack_required: !consume.no_ack,
-                prefetch: self.consumer_prefetch,
-                arguments,
+                tag: String::from_utf8_lossy(&wanted.tag).into_owned(),
+                ack_required: !wanted.no_ack,
+                prefetch: wanted.prefetch,
+                arguments: wanted.arguments.clone(),
             });
+        let tag = ShortStr::new(&wanted.tag).unwrap_or_default();
         core.consumers.insert(Consumer {
             channel: self.number,
-            tag: tag.as_bytes().into(),
+            tag: wanted.tag.clone(),
             prefix: DeliverPrefix::new(self.number, tag),
             queue_index: self.queues.enter(&queue),
-            queue: queue.clone(),
+            queue,
             id,
             prefetch: self.prefetch.clone(),
         });
-        self.consumers.insert(tag.as_bytes().into(), handle);
-        core.reply(
-            self.number,
-            consume.no_wait,
-            basic::ConsumeOk { consumer_tag: tag },
-        );
-        queue.resume(id);
-        Ok(())
+        Ok(handle)
     }
 
     pub(super) fn cancel(
@@ -97,20 +122,11 @@ impl Channel {
         cancel: basic::Cancel<'_>,
     ) -> Result<(), Exception> {
         let tag = cancel.consumer_tag;
-        if let Some(handle) = self.consumers.remove(tag.as_bytes()) {
-            let consumer = core.consumers.get(handle.0 as usize);
-            let index = consumer.map(|consumer| {
-                self.forget_replies(&consumer.queue.name);
-                consumer.queue_index
-            });
-            // What was on its way goes back to the queue: no delivery follows cancel-ok.
-            let room = core.drop_consumer(handle);
-            if room {
-                self.resume_consumers(core);
+        if let Some(consuming) = self.consumers.remove(tag.as_bytes()) {
+            for handle in consuming.handles() {
+                self.end_consumer(core, handle);
             }
-            if let Some(index) = index {
-                self.queues.release(index, 1);
-            }
+            consuming.end(core);
         }
         core.reply(
             self.number,
@@ -120,12 +136,37 @@ impl Channel {
         Ok(())
     }
 
+    /// Stops consuming one queue. What was on its way goes back to the queue: no delivery follows.
+    pub(super) fn end_consumer(&mut self, core: &mut Core, handle: ConsumerHandle) {
+        let consumer = core.consumers.get(handle.0 as usize);
+        let index = consumer.map(|consumer| {
+            self.forget_replies(&consumer.queue.name);
+            consumer.queue_index
+        });
+        if core.drop_consumer(handle) {
+            self.resume_consumers(core);
+        }
+        if let Some(index) = index {
+            self.queues.release(index, 1);
+        }
+    }
+
     /// The consumer's queue has gone.
-    pub fn consumer_cancelled(&mut self, core: &mut Core, consumer: &Consumer) {
-        self.consumers.remove(&consumer.tag);
+    pub fn consumer_cancelled(
+        &mut self,
+        core: &mut Core,
+        handle: ConsumerHandle,
+        consumer: &Consumer,
+    ) {
         self.forget_replies(&consumer.queue.name);
         self.queues.release(consumer.queue_index, 1);
         core.session.forget_consumer(&consumer.queue, consumer.id);
+        // One that has other shards goes on with them.
+        if let Some(Consuming::Shards(shards)) = self.consumers.get_mut(&consumer.tag) {
+            shards.forget(handle);
+            return;
+        }
+        self.consumers.remove(&consumer.tag);
         core.notify_cancelled(self.number, &consumer.tag);
     }
 

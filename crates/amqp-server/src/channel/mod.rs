@@ -10,6 +10,7 @@ mod publish;
 mod queue;
 mod reply_to;
 mod settle;
+mod shards;
 mod unacked;
 
 use std::sync::Arc;
@@ -24,6 +25,8 @@ use content::Content;
 pub(crate) use content::PUBLISH;
 use modes::Mode;
 use settle::PendingSettlement;
+use shards::Consuming;
+pub(crate) use shards::ShardConsumer;
 pub(crate) use unacked::QueueIndex;
 use unacked::{QueueTable, Unacked};
 
@@ -40,7 +43,7 @@ pub(crate) struct Channel {
     unacked: Unacked,
     queues: QueueTable,
     pending: PendingSettlement,
-    consumers: HashMap<Box<[u8]>, ConsumerHandle>,
+    consumers: HashMap<Box<[u8]>, Consuming>,
     /// For consumers to come (basic.qos without `global`).
     consumer_prefetch: u16,
     /// For all consumers together (basic.qos with `global`).
@@ -136,7 +139,8 @@ impl Channel {
     /// from a consumer finds the queue as if it had never been there.
     fn leave_queues(&mut self, core: &mut Core) {
         let mut leaving: HashMap<u64, Leaving> = HashMap::default();
-        for handle in std::mem::take(&mut self.consumers).into_values() {
+        let consuming: Vec<Consuming> = std::mem::take(&mut self.consumers).into_values().collect();
+        for handle in consuming.iter().flat_map(Consuming::handles) {
             if let Some(consumer) = core.consumers.try_remove(handle.0 as usize) {
                 let of_queue = leaving.entry(consumer.queue.id);
                 let leaving = of_queue.or_insert_with(|| Leaving::new(&consumer.queue));
@@ -161,6 +165,9 @@ impl Channel {
                 .end_consumers(&queue, &consumers, outbox, &unacked);
         }
         self.queues = QueueTable::default();
+        consuming
+            .into_iter()
+            .for_each(|consuming| consuming.end(core));
     }
 
     /// Notes that something waits for the end of the batch of frames.

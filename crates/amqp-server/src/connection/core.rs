@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::awaiting::Awaiting;
 use super::output::Output;
 use super::sent::Sent;
-use crate::channel::QueueIndex;
+use crate::channel::{QueueIndex, ShardConsumer};
 use crate::encode::DeliverPrefix;
 use crate::exception::Exception;
 use crate::options::Options;
@@ -49,6 +49,8 @@ pub(crate) struct Core {
     pub outbox: Arc<Outbox>,
     pub publisher: Publisher,
     pub consumers: Slab<Consumer>,
+    /// Those of shards, for the broker to say whose part has changed.
+    pub shard_consumers: Slab<ShardConsumer>,
     /// What is said once the log has it.
     pub awaiting: Awaiting,
     /// No-ack deliveries that are not written yet.
@@ -89,6 +91,7 @@ impl Core {
             outbox,
             publisher: Publisher::default(),
             consumers: Slab::new(),
+            shard_consumers: Slab::new(),
             awaiting: Awaiting::default(),
             sent: Sent::default(),
             touched: Vec::new(),

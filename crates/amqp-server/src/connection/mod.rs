@@ -438,12 +438,20 @@ impl Connection {
                 }
             }
             Outgoing::TimedOut(handle, after) => self.time_out(handle, after),
+            Outgoing::Rebalance(handle) => {
+                let consumer = self.core.shard_consumers.get(handle.0 as usize).cloned();
+                if let Some((number, tag)) = consumer
+                    && let Some(channel) = self.channels.get_mut(&number)
+                {
+                    channel.rebalance(&mut self.core, &tag);
+                }
+            }
             Outgoing::Cancelled(handle) => {
                 let Some(consumer) = self.core.consumers.try_remove(handle.0 as usize) else {
                     return;
                 };
                 if let Some(channel) = self.channels.get_mut(&consumer.channel) {
-                    channel.consumer_cancelled(&mut self.core, &consumer);
+                    channel.consumer_cancelled(&mut self.core, handle, &consumer);
                 }
             }
         }

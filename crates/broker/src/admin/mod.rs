@@ -74,6 +74,9 @@ pub enum AdminError {
     /// The queue has messages.
     #[error("Queue is not empty")]
     QueueNotEmpty,
+    /// The queue is a stream, of which nothing can be taken out.
+    #[error("not_supported")]
+    NotForStreams,
     /// Another connection owns the queue.
     #[error("Queue is exclusive to a connection")]
     QueueLocked,

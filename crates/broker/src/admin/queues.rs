@@ -6,7 +6,7 @@ use amqp::FieldTable;
 
 use super::{Admin, AdminError};
 use crate::name::ConnectionId;
-use crate::queue::Queue;
+use crate::queue::{Queue, QueueKind};
 
 /// What is told about a queue.
 #[derive(Debug, Clone)]
@@ -108,13 +108,16 @@ impl Admin<'_> {
     /// Drops a queue's ready messages; returns how many.
     ///
     /// # Errors
-    /// There is no such vhost or queue, or a connection has it for itself.
+    /// There is no such vhost or queue, a connection has it for itself, or it is a stream.
     pub fn purge_queue(&self, vhost: &str, name: &str) -> Result<usize, AdminError> {
         let queue = self.vhost(vhost)?.queue(name);
         let queue = queue.ok_or(AdminError::NoSuchQueue)?;
-        match queue.exclusive_owner {
-            Some(_) => Err(AdminError::QueueLocked),
-            None => Ok(queue.purge()),
+        if queue.exclusive_owner.is_some() {
+            return Err(AdminError::QueueLocked);
         }
+        if queue.kind == QueueKind::Stream {
+            return Err(AdminError::NotForStreams);
+        }
+        Ok(queue.purge())
     }
 }

@@ -343,6 +343,15 @@ fn queues_are_deleted_under_conditions() {
     let admin = node.admin();
     assert_eq!(admin.purge_queue("/", "q"), Ok(0));
     assert_eq!(admin.purge_queue("/", "none"), Err(AdminError::NoSuchQueue));
+    let stream = QueueOptions {
+        durable: true,
+        arguments: FieldTable::new().with("x-queue-type", "stream"),
+        ..QueueOptions::default()
+    };
+    node.session("/")
+        .declare_queue("s", stream)
+        .expect("a stream");
+    assert_eq!(admin.purge_queue("/", "s"), Err(AdminError::NotForStreams));
     assert_eq!(admin.delete_queue("/", "q", true, true), Ok(0));
     assert_eq!(
         admin.delete_queue("/", "q", false, false),

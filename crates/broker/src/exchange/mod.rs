@@ -22,6 +22,7 @@ use amqp::{FieldTable, Properties, Table};
 use crate::binding::{Binding, BindingKey, Destination};
 use crate::policy::Applied;
 use crate::queue::Queue;
+use crate::sharding::Sharding;
 use delayed_message::DelayedMessage;
 
 pub use declare::ExchangeOptions;
@@ -139,6 +140,8 @@ pub(crate) struct Exchange {
     pub applied: Applied,
     /// Where messages wait that are to be delayed.
     pub delayed: Option<Arc<Queue>>,
+    /// The policy that its shards were made and bound for.
+    pub sharded: Option<Sharding>,
     /// With whether they survive a restart.
     bindings: HashMap<BindingKey, (Arc<Binding>, bool)>,
     router: Box<dyn Router>,
@@ -163,6 +166,7 @@ impl Exchange {
             bindings: HashMap::new(),
             router,
             delayed,
+            sharded: None,
             arguments: options.arguments,
         }
     }
@@ -173,6 +177,11 @@ impl Exchange {
         let from_policy = || Some(applied.get(declare::ALTERNATE_EXCHANGE)?.as_str()?.into());
         self.alternate = declared.or_else(from_policy);
         self.applied = applied;
+    }
+
+    /// True if its policies ask for other shards than it has.
+    pub fn is_to_be_resharded(&self) -> bool {
+        Sharding::of(&self.applied) != self.sharded
     }
 
     /// All its bindings, in no order.

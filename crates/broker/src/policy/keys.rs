@@ -77,6 +77,12 @@ const KEYS: &[Key] = &[
     )
     .of(NOT_STREAM),
     key(
+        "consumer-disconnected-timeout",
+        Values::AtLeast(0),
+        "is not a valid consumer disconnected timeout",
+    )
+    .of(QUORUM),
+    key(
         "dead-letter-exchange",
         Values::Text,
         "is not a valid dead letter exchange name",
@@ -99,6 +105,27 @@ const KEYS: &[Key] = &[
         Values::Flag,
         "is not a valid delayed-message value",
     ),
+    key(
+        "delayed-retry-max",
+        Values::AtLeast(0),
+        "is not a valid delayed retry maximum",
+    )
+    .of(QUORUM)
+    .operators_too(),
+    key(
+        "delayed-retry-min",
+        Values::AtLeast(0),
+        "is not a valid delayed retry minimum",
+    )
+    .of(QUORUM)
+    .operators_too(),
+    key(
+        "delayed-retry-type",
+        Values::Text,
+        "is not a valid delayed retry type",
+    )
+    .of(QUORUM)
+    .operators_too(),
     key(
         "delivery-limit",
         Values::AtLeast(0),
@@ -209,6 +236,19 @@ const KEYS: &[Key] = &[
     .operators_too(),
     key("routing-key", Values::Text, "is not a valid routing key"),
     key("shards-per-node", Values::AtLeast(0), ""),
+    // Its name before 3.11.
+    key(
+        "max-segment-size",
+        Values::AtLeast(0),
+        "is not a valid segment size",
+    )
+    .of(STREAM),
+    key(
+        "stream-filter-size-bytes",
+        Values::AtLeast(0),
+        "is not a valid filter size",
+    )
+    .of(STREAM),
     key(
         "stream-max-segment-size-bytes",
         Values::AtLeast(0),

@@ -3,6 +3,8 @@
 
 /// More would be a program rather than a pattern.
 const MAX_LEN: usize = 4096;
+/// Steps back, after which a match is given up: it is tried for every queue, under the vhost's lock.
+const MAX_BACKTRACKS: usize = 10_000;
 
 /// A regular expression over names; it matches anywhere in them unless anchored.
 #[derive(Debug, Clone)]
@@ -23,7 +25,9 @@ impl Pattern {
         if text.len() > MAX_LEN {
             return Err(format!("longer than {MAX_LEN} bytes"));
         }
-        fancy_regex::Regex::new(text)
+        fancy_regex::RegexBuilder::new(text)
+            .backtrack_limit(MAX_BACKTRACKS)
+            .build()
             .map(Pattern)
             .map_err(|error| error.to_string())
     }

@@ -100,7 +100,7 @@ impl Client {
             }
             all.extend(items.into_iter().filter_map(|item| match item {
                 Outgoing::Delivery(delivery) => Some(delivery),
-                Outgoing::Cancelled(_) | Outgoing::TimedOut(..) => None,
+                Outgoing::Cancelled(_) | Outgoing::TimedOut(..) | Outgoing::Rebalance(_) => None,
             }));
             for handle in stalled {
                 if let Some(id) = consumers.get(&handle.0) {

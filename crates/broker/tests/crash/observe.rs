@@ -127,7 +127,7 @@ fn consume_all(world: &World, name: Name, count: usize) -> Vec<(u64, bool)> {
         world.outbox.drain(&mut items, &mut stalled);
         found.extend(items.into_iter().filter_map(|item| match item {
             Outgoing::Delivery(one) => Some((id(&one.message), one.redelivered)),
-            Outgoing::Cancelled(_) | Outgoing::TimedOut(..) => None,
+            Outgoing::Cancelled(_) | Outgoing::TimedOut(..) | Outgoing::Rebalance(_) => None,
         }));
         world.store.run_once();
     }

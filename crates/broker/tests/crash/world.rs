@@ -226,7 +226,7 @@ impl World {
             match item {
                 Outgoing::Delivery(delivery) => self.arrived(delivery),
                 Outgoing::Cancelled(handle) => drop(self.consumers.remove(&handle.0)),
-                Outgoing::TimedOut(..) => {}
+                Outgoing::TimedOut(..) | Outgoing::Rebalance(_) => {}
             }
         }
         any.then(|| stalled.into_iter().map(|handle| handle.0).collect())

@@ -159,7 +159,7 @@ impl Draft {
         let node_name = match self.node_name {
             Some(name) if name.contains('@') => name,
             Some(name) => format!("{name}@{}", environment.host_name),
-            None => format!("leveret@{}", environment.host_name),
+            None => format!("rabbit@{}", environment.host_name),
         };
         Config {
             listeners: if self.listeners_off {

@@ -84,8 +84,8 @@ fn without_a_file_the_defaults_are_rabbitmqs() {
     );
     assert_eq!(config.disk_free_limit, ResourceLimit::Absolute(50_000_000));
     assert_eq!(config.data_dir, Path::new("./leveret-data"));
-    assert_eq!(config.node_name, "leveret@burrow");
-    assert_eq!(config.cluster_name, "leveret@burrow");
+    assert_eq!(config.node_name, "rabbit@burrow");
+    assert_eq!(config.cluster_name, "rabbit@burrow");
     assert_eq!(config.worker_threads.get(), 2);
     assert_eq!(
         (config.log.console, config.log.level),
@@ -181,7 +181,7 @@ fn an_absolute_limit_wins_over_a_relative_one() {
 
 #[test]
 fn names_and_threads_are_taken_over() {
-    let text = "leveret.node_name = hare\ncluster_name = warren\nleveret.worker_threads = 7";
+    let text = "nodename = hare\ncluster_name = warren\nleveret.worker_threads = 7";
     let config = config(text);
     assert_eq!(
         (config.node_name.as_str(), config.cluster_name.as_str()),

@@ -33,7 +33,10 @@ impl Short {
                 _dir: None,
             });
         }
-        let dir = File::open(path.parent().unwrap_or(Path::new(".")))?;
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        let dir = File::open(parent.unwrap_or(Path::new(".")))?;
         let name = path.file_name().unwrap_or_default();
         let by_number = PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
         Ok(Short {

@@ -180,9 +180,10 @@ fn failure(error: AdminError) -> Failure {
         AdminError::NoSuchQueue | AdminError::QueueInUse | AdminError::QueueNotEmpty => {
             failed(status::USAGE, &text)
         }
-        AdminError::NoSuchParameter | AdminError::Invalid(_) | AdminError::QueueLocked => {
-            failed(status::UNAVAILABLE, &text)
-        }
+        AdminError::NoSuchParameter
+        | AdminError::Invalid(_)
+        | AdminError::NotForStreams
+        | AdminError::QueueLocked => failed(status::UNAVAILABLE, &text),
     }
 }
 
