@@ -19,6 +19,7 @@ fn message(seq: u64) -> Message {
         persistent: true,
         priority: 0,
         times: None,
+        has_bcc: false,
     };
     Message::new(&head, &seq.to_be_bytes())
 }
@@ -171,6 +172,7 @@ impl World {
             end: QueueSeq(end),
             messages: live.map(|seq| (QueueSeq(seq), message(seq))).collect(),
             lost: 0,
+            look: false,
         }
     }
 

@@ -9,6 +9,7 @@ use store::{MessageHead, Store, Times};
 
 use super::*;
 use crate::clock::Clock;
+use crate::outbox::Annotation;
 use crate::test_support;
 
 /// What the queue is declared with.
@@ -178,6 +179,7 @@ impl World {
                 arrival,
                 expiration,
             }),
+            has_bcc: false,
         };
         let ttl = self.declared.ttl.map(u64::from);
         let shortest = expiration.into_iter().chain(ttl).min();
@@ -272,7 +274,7 @@ impl World {
         if let (Some(got), Some((place, known))) = (got, expected) {
             assert_eq!(got.redelivered, known.redelivered);
             let counted = self.declared.delivery_limit.map_or(0, |_| known.returns);
-            assert_eq!(got.deliveries, counted);
+            assert_eq!(got.annotation, Annotation::returned(counted));
             self.waiting.remove(&place);
             if let Some(lease) = got.lease {
                 self.held.insert(place, (lease, known));
