@@ -24,6 +24,10 @@ mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_ready;
+#[cfg(test)]
+mod tests_rules;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};

@@ -5,6 +5,7 @@ pub mod durable;
 pub mod folder;
 pub mod refused;
 pub mod routes;
+pub mod rules;
 pub mod slow_disk;
 pub mod small_disk;
 
