@@ -59,6 +59,10 @@ class Link:
         elif got.name == "connection.close":
             self.wire.send_method(0, "connection.close-ok")
             self.gone = "connection.close"
+            self.wire.close()
+        elif got.name == "connection.close-ok":
+            self.gone = "the client closed it"
+            self.wire.close()
         elif got.name == "channel.close-ok":
             self.channels.discard(got.channel)
         return True
@@ -77,9 +81,9 @@ class Link:
 class Player:
     def __init__(self, scenario: Scenario, broker, as_it_came: bool = False):
         self.scenario, self.broker = scenario, broker
-        self.names: dict[str, str] = {}
+        self.names: dict[str, str] = {"node": broker.node}
         self.links: dict[str, Link] = {}
-        self.recorder = Recorder(self.names, broker.node)
+        self.recorder = Recorder(self.names)
         self.recorder.as_it_came = as_it_came
         self.deadline = DEADLINE
         self.out: list[str] = []
@@ -91,7 +95,7 @@ class Player:
         try:
             if self.scenario.vhost != "/":
                 vhost = self.fill(self.scenario.vhost)
-                for words in (("add_vhost", vhost),
+                for words in (("add_vhost", vhost, *self.scenario.vhost_options),
                               ("set_permissions", "-p", vhost, "guest", ".*", ".*", ".*")):
                     status, output = self.broker.ctl(words)
                     if status != 0:
@@ -137,9 +141,10 @@ class Player:
                 self.links.pop(step.conn).wire.close()
             case "ctl":
                 status, output = self.broker.ctl([self.fill(word) for word in step.words])
-                lines = [line for line in output.splitlines() if line.strip()]
                 self.out.append(f"status {status}")
-                self.out += [f"{INDENT}{self.recorder.text(line)}" for line in lines]
+                if not step.fields.get("quiet"):
+                    self.out += [f"{INDENT}{self.recorder.text(line)}"
+                                 for line in output.splitlines() if line.strip()]
             case kind:
                 raise TypeError(kind)
 
@@ -163,7 +168,8 @@ class Player:
         if link is None or link.gone:
             vhost = self.fill(self.scenario.vhost)
             link = self.links[step.conn] = Link(self.broker.address, vhost)
-        if step.channel not in link.channels and step.method != "channel.open" and not link.gone:
+        if (step.channel and step.channel not in link.channels and step.method != "channel.open"
+                and not link.gone):
             link.wire.send_method(step.channel, "channel.open")
             if link.claim(step.channel, ("channel.open-ok",), self.deadline):
                 link.channels.add(step.channel)
@@ -193,6 +199,9 @@ class Player:
 
     def received(self, got: wire.Received):
         self.out += self.recorder.received(got)
+        if "reply_to" in got.properties:
+            # Where to answer: `{reply_to}` from now on.
+            self.names["reply_to"] = got.properties["reply_to"]
 
     def nothing_came(self, link: Link):
         self.out.append(f"! {link.gone}" if link.gone else "! nothing came")

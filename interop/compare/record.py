@@ -25,19 +25,19 @@ INDENT = "    "
 
 
 class Recorder:
-    """Knows the names of one scenario, and of the broker's node."""
+    """Knows the names of one scenario."""
 
-    def __init__(self, names: dict[str, str], node: str):
-        self._names, self._node = names, node
+    def __init__(self, names: dict[str, str]):
+        self._names = names
         # Tables have no order; this shows the one in which they came.
         self.as_it_came = False
 
     def text(self, value: str) -> str:
-        for token, name in sorted(self._names.items(), key=lambda item: -len(item[1])):
-            value = value.replace(name, "{" + token + "}")
         for pattern, kind in NORMAL:
             value = pattern.sub(kind, value)
-        return value.replace(self._node, "NODE").replace("\n", "\\n")
+        for token, name in sorted(self._names.items(), key=lambda item: -len(item[1])):
+            value = value.replace(name, "{" + token + "}")
+        return value.replace("\n", "\\n")
 
     def value(self, value) -> str:
         match value:
@@ -49,19 +49,19 @@ class Recorder:
                 return f'"{self.text(value)}"'
             case float():
                 return f"double {value}"
+            case int() if abs(value / 1000 - time.time()) < NOW:
+                return "long now in ms"
             case int():
                 return f"{'int' if -2**31 <= value < 2**31 else 'long'} {value}"
             case bytes():
                 return f'"{self.text(value.decode("utf-8", "backslashreplace"))}"'
             case Typed("T", seconds):
                 return f"timestamp {moment(seconds)}"
-            case Typed("l", number) if abs(number / 1000 - time.time()) < NOW:
-                return "long now in ms"
             case Typed(kind, raw):
                 return f"{KINDS[kind]} {raw}"
             case []:
                 return "[]"
-            case {}:
+            case dict():
                 return "{}"
         raise TypeError(f"no text for {value!r}")
 
@@ -75,7 +75,9 @@ class Recorder:
         if isinstance(value, list) and value:
             return [line for i, inner in enumerate(value)
                     for line in self.lines(f"{path}[{i}]", inner)]
-        return [f"{path} = {self.value(value) if value != {} else '{}'}"]
+        if path in ("port", "peer_port") and isinstance(value, (int, Typed)):
+            return [f"{path} = PORT"]
+        return [f"{path} = {self.value(value)}"]
 
     def received(self, got: Received) -> list[str]:
         """A method, its arguments in one line, its content below."""

@@ -57,6 +57,7 @@ class Scenario:
     steps: list
     # The vhost that its connections open; one other than / is made for it.
     vhost: str = "/"
+    vhost_options: tuple[str, ...] = ()
     # Not beside others: what it looks at belongs to the whole broker.
     alone: bool = False
     note: str = ""
@@ -189,20 +190,28 @@ def ctl(*words: str) -> Step:
     return Step("ctl", words=words)
 
 
+def status_of(*words: str) -> Step:
+    """As `ctl`, but only the exit status is recorded: the words are each program's own."""
+    return Step("ctl", words=words, fields={"quiet": True})
+
+
+# `--quiet`: errors are printed, what is being done is not.
+
+
 def set_policy(pattern: str, definition: str, name: str = "{p}", **options) -> Step:
-    return ctl("set_policy", name, pattern, definition, *_options(options))
+    return ctl("set_policy", "--quiet", name, pattern, definition, *_options(options))
 
 
 def clear_policy(name: str = "{p}") -> Step:
-    return ctl("clear_policy", name)
+    return ctl("clear_policy", "--quiet", name)
 
 
 def set_operator_policy(pattern: str, definition: str, name: str = "{op}", **options) -> Step:
-    return ctl("set_operator_policy", name, pattern, definition, *_options(options))
+    return ctl("set_operator_policy", "--quiet", name, pattern, definition, *_options(options))
 
 
 def clear_operator_policy(name: str = "{op}") -> Step:
-    return ctl("clear_operator_policy", name)
+    return ctl("clear_operator_policy", "--quiet", name)
 
 
 def _options(options: dict) -> list[str]:
