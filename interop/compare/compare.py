@@ -13,7 +13,7 @@ from player import Player, flat
 from record import INDENT, shown
 from scenario import Scenario, Step
 
-WORKERS = 12
+WORKERS = 24
 FOLDER = pathlib.Path(__file__).parent / "scenarios"
 AFTERWARDS = Step("afterwards")
 
@@ -69,15 +69,18 @@ def play(scenarios: dict[str, Scenario], brokers, as_it_came=False) -> dict[str,
         return Record(player.play(), player.vain)
 
     records = {id: {} for id in scenarios}
-    with ThreadPoolExecutor(WORKERS) as pool:
+
+    def all_of(some):
         jobs = [(id, broker, pool.submit(one, scenario, broker))
-                for id, scenario in scenarios.items() if not scenario.alone for broker in brokers]
+                for id, scenario in some for broker in brokers]
         for id, broker, job in jobs:
             records[id][broker.kind] = job.result()
-    for id, scenario in scenarios.items():
-        if scenario.alone:
-            for broker in brokers:
-                records[id][broker.kind] = one(scenario, broker)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        all_of((id, scenario) for id, scenario in scenarios.items() if not scenario.alone)
+        for id, scenario in scenarios.items():
+            if scenario.alone:
+                all_of([(id, scenario)])
     return records
 
 

@@ -14,7 +14,7 @@ from methods import ASYNCHRONOUS, OTHER_REPLIES
 from record import INDENT, Recorder
 from scenario import Scenario, Step
 
-DEADLINE = 8
+DEADLINE = 6
 # Once something has been waited for in vain, the rest is not worth as much.
 IMPATIENT = 0.5
 POLL = 0.02
@@ -110,8 +110,8 @@ class Player:
             entries.append(self.out)
         except (OSError, AssertionError, RuntimeError, wire.Closed) as error:
             self.vain = True
-            while len(entries) < len(flat(self.scenario.steps)) + 1:
-                entries.append([f"! {type(error).__name__}: {self.recorder.text(str(error))}"])
+            entries.append([f"! {type(error).__name__}: {self.recorder.text(str(error))}"])
+            entries += [[] for _ in range(len(flat(self.scenario.steps)) + 1 - len(entries))]
         finally:
             for link in self.links.values():
                 link.wire.close()
@@ -127,6 +127,8 @@ class Player:
                 self.confirms(step)
             case "holds":
                 self.holds(step)
+            case "spread":
+                self.spread(step)
             case "take":
                 self.take(step)
             case "gone":
@@ -241,20 +243,36 @@ class Player:
         self.out += [f"< {name} {tag}" for tag, name in sorted(known.items())]
 
     def holds(self, step: Step):
-        seen = self.await_count(step, lambda seen: seen == step.count)
+        seen = self.await_count(step, step.fields["queue"], lambda seen: seen == step.count)
         if seen == step.count:
             self.out.append(f"it holds {seen}")
         else:
             self.out.append(f"! it holds {self.recorder.text(str(seen))}")
             self.give_up()
 
-    def await_count(self, step: Step, enough):
+    def spread(self, step: Step):
+        deadline, queues = time.monotonic() + self.deadline, step.fields["queues"]
+        while time.monotonic() < deadline:
+            counts = [self.await_count(step, queue, lambda _: True) for queue in queues]
+            if not all(isinstance(count, int) for count in counts) or sum(counts) >= step.count:
+                break
+            time.sleep(POLL)
+        if not all(isinstance(count, int) for count in counts) or sum(counts) != step.count:
+            self.out.append(f"! they hold {self.recorder.text(str(counts))}")
+            self.give_up()
+            return
+        self.out.append(f"{step.count} in {sum(map(bool, counts))} of {len(counts)} queues")
+        if step.fields["even"]:
+            odd = sum(count % 2 for count in counts)
+            self.out.append(f"an odd number in {odd}")
+
+    def await_count(self, step: Step, queue: str, enough):
         """The number of messages that are ready, once it is enough or the time is up; or why not."""
         deadline, seen = time.monotonic() + self.deadline, None
         while time.monotonic() < deadline:
             link = self.link(step)
             link.wire.send_method(step.channel, "queue.declare", passive=True,
-                                  queue=self.fill(step.fields["queue"]))
+                                  queue=self.fill(queue))
             got = link.claim(step.channel, ("queue.declare-ok", "channel.close"), self.deadline)
             if got is None or got.name == "channel.close":
                 return got and got.fields["reply_text"]
@@ -267,7 +285,7 @@ class Player:
     def take(self, step: Step):
         if step.count > 1:
             # How many are left is told with each: all have to be there before the first is taken.
-            self.await_count(step, lambda seen: seen >= step.count)
+            self.await_count(step, step.fields["queue"], lambda seen: seen >= step.count)
         deadline, taken = time.monotonic() + self.deadline, 0
         while taken < step.count:
             link = self.link(step)

@@ -18,6 +18,8 @@ NORMAL = [
     (re.compile(r"\bamq\.ctag-[\w-]{22}"), "amq.ctag-*"),
     (re.compile(r"\bamq\.rabbitmq\.reply-to\.[\w.+/=-]{20,}"), "amq.rabbitmq.reply-to.*"),
     (re.compile(r"127\.0\.0\.1:\d+"), "127.0.0.1:PORT"),
+    # Which of the two depends on what the connection hears first.
+    (re.compile(r"\bis (down|deleted)$"), "is down or deleted"),
     (re.compile(r"<[\w@.-]+\.\d+\.\d+\.\d+>"), "<PID>"),
     (re.compile(r"<\d+\.\d+\.\d+>"), "<PID>"),
 ]
@@ -129,6 +131,8 @@ def shown(step, fill=lambda value: value) -> str:
         case "take":
             text = f"take {step.count} from {step.fields['queue']}" + (
                 "" if step.fields["no_ack"] else ", to be acknowledged")
+        case "spread":
+            text = f"await {step.count} messages in {', '.join(step.fields['queues'])}"
         case "gone":
             text = f"await the end of {step.fields['queue']}"
         case "silence" | "pause":

@@ -157,6 +157,12 @@ def holds(queue: str, count: int) -> Step:
     return Step("holds", fields={"queue": queue}, count=count, conn="watch")
 
 
+def spread(*queues: str, total: int, even: bool = False) -> Step:
+    """Waits until the queues hold so many together. Which message is where, each broker's own hash
+    decides; recorded is how many of the queues have any, and, if `even`, whether each number is."""
+    return Step("spread", fields={"queues": list(queues), "even": even}, count=total, conn="watch")
+
+
 def take(queue: str = "{q}", count: int = 1, no_ack: bool = True) -> Step:
     """basic.get, again and again until so many messages have come."""
     return Step("take", fields={"queue": queue, "no_ack": no_ack}, count=count)
@@ -221,10 +227,18 @@ def _options(options: dict) -> list[str]:
 
 # Differences that many scenarios share.
 
+NOT_YET_DELIVERED = "x-delivery-count only once there is something to count (rabbit_fifo_client)"
 
-def died(step: Step, *deaths: tuple[str, str, str]) -> Step:
+
+def first_get(step: Step) -> Step:
+    """basic.get from a quorum queue: a message without headers that was not delivered before."""
+    return step.since("3.13", NOT_YET_DELIVERED,
+                      *["-     headers", "-         x-delivery-count = long 0"] * step.count)
+
+
+def died(step: Step, *deaths: tuple[str, str, str], more: tuple[str, ...] = ()) -> Step:
     """A step that records dead-lettered messages: reason, queue and exchange of each last death."""
-    lines = []
+    lines = list(more)
     for reason, queue, source in deaths:
         lines += [f'+         x-last-death-exchange = "{source}"',
                   f'+         x-last-death-queue = "{queue}"',

@@ -1,6 +1,6 @@
 """The arguments of queues: values and types that are refused, and redeclarations that differ."""
 
-from scenario import Scenario, declare, exchange, m
+from scenario import Scenario, declare
 from wire import Typed
 
 NUMBERS = ("x-message-ttl", "x-expires", "x-max-length", "x-max-length-bytes", "x-max-priority")

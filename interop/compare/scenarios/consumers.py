@@ -1,7 +1,8 @@
 """Who gets the messages: one active consumer, priorities, exclusive consumers, cancellations."""
 
-from scenario import (Scenario, ack, cancelled, closed, confirms, consume, ctl, declare, deliveries,
-                      get, hang_up, holds, m, nack, pause, publish, qos, reject, send, silence, take)
+from scenario import (Scenario, ack, cancelled, closed, confirms, consume, ctl, declare,
+                      deliveries, get, hang_up, holds, m, publish, qos, reject, send, silence,
+                      take)
 
 SAC = {"x-single-active-consumer": True}
 

@@ -1,8 +1,7 @@
 """Dead-lettering: what a message carries away from a queue, and where it goes."""
 
-from scenario import (Scenario, ack, bind, closed, confirms, consume, declare, deliveries, died,
-                      exchange, get, holds, m, nack, pause, publish, reject, returns, send, silence,
-                      take)
+from scenario import (NOT_YET_DELIVERED, Scenario, ack, bind, declare, died, exchange, first_get,
+                      get, holds, m, nack, pause, publish, reject, send, silence, take)
 from wire import Typed
 
 DEAD = declare("{dead}")
@@ -16,11 +15,12 @@ def to(exchange_name, key=None, **also):
     return out | also
 
 
-def rejected(step, count=1, source="", queue="{q}"):
-    return died(step, *[("rejected", queue, source)] * count)
+def rejected(step, count=1, source="", queue="{q}", more=()):
+    return died(step, *[("rejected", queue, source)] * count, more=more)
 
 
 TAKE_AND_REJECT = [take(no_ack=False), reject(1)]
+FIRST_TAKE_AND_REJECT = [first_get(take(no_ack=False)), reject(1)]
 
 SCENARIOS = [
     Scenario("dead-rejected", [
@@ -238,7 +238,7 @@ SCENARIOS = [
         declare(arguments=to("{dlx}", "dead")),
         publish("", "{q}", "a", headers={"CC": ["copied"], "h": 1}),
         *TAKE_AND_REJECT,
-        rejected(take("{dead}")),
+        rejected(take("{dead}"), more=('+         CC[0] = "copied"',)),
         get("{copy}"),
     ]),
     Scenario("dead-bcc", [
@@ -257,13 +257,19 @@ SCENARIOS = [
         DEAD,
         declare(arguments=TO_DEAD),
         publish("", "{q}", "a", headers={"x-death": [
-            {"queue": "elsewhere", "reason": "rejected", "count": Typed("l", 5)}]}),
+            {"count": Typed("l", 5), "reason": "rejected", "queue": "elsewhere",
+             "time": Typed("T", 1234567890), "exchange": "x", "routing-keys": ["k", "l"]}]}),
         *TAKE_AND_REJECT,
-        take("{dead}"),
+        rejected(take("{dead}")),
+    ]),
+    Scenario("dead-with-x-death-that-is-none", [
+        DEAD,
+        declare(arguments=TO_DEAD),
         publish("", "{q}", "b", headers={"x-death": "nonsense"}),
-        take(no_ack=False),
-        reject(3),
-        take("{dead}"),
+        *TAKE_AND_REJECT,
+        rejected(take("{dead}"), more=('+         x-first-death-exchange = ""',
+                                       '+         x-first-death-queue = "{q}"',
+                                       '+         x-first-death-reason = "rejected"')),
     ]),
     Scenario("dead-republished-by-a-client", [
         DEAD,
@@ -275,7 +281,7 @@ SCENARIOS = [
             "x-first-death-exchange": "", "x-first-death-queue": "{q}",
             "x-first-death-reason": "rejected"}),
         *TAKE_AND_REJECT,
-        take("{dead}"),
+        rejected(take("{dead}")),
     ]),
     Scenario("dead-order-of-many", [
         DEAD,
@@ -324,7 +330,7 @@ SCENARIOS = [
         DEAD,
         declare("{q}", {"x-queue-type": "quorum", **TO_DEAD}, durable=True),
         send("{q}", "a"),
-        *TAKE_AND_REJECT,
+        *FIRST_TAKE_AND_REJECT,
         rejected(take("{dead}")),
     ]),
     Scenario("dead-quorum-expired", [
@@ -338,15 +344,17 @@ SCENARIOS = [
         declare("{q}", {"x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once",
                         "x-overflow": "reject-publish", **TO_DEAD}, durable=True),
         publish("", "{q}", "a", delivery_mode=2, headers={"h": 1}),
-        *TAKE_AND_REJECT,
-        rejected(take("{dead}")),
+        take(no_ack=False).since("3.13", NOT_YET_DELIVERED,
+                                 "-         x-delivery-count = long 0"),
+        reject(1),
+        rejected(take("{dead}"), more=("-         x-delivery-count = long 0",)),
     ]),
     Scenario("dead-at-least-once-needs-reject-publish", [
         DEAD,
         declare("{q}", {"x-queue-type": "quorum", "x-dead-letter-strategy": "at-least-once",
                         **TO_DEAD}, durable=True),
         send("{q}", "a"),
-        *TAKE_AND_REJECT,
+        *FIRST_TAKE_AND_REJECT,
         rejected(take("{dead}")),
     ], note="Without it the strategy falls back to at-most-once, with a warning in the log."),
     Scenario("dead-at-least-once-waits-for-a-route", [
@@ -355,7 +363,7 @@ SCENARIOS = [
                         "x-overflow": "reject-publish", "x-dead-letter-exchange": "{dlx}",
                         "x-dead-letter-routing-key": "dead"}, durable=True),
         send("{q}", "a"),
-        *TAKE_AND_REJECT,
+        *FIRST_TAKE_AND_REJECT,
         pause(0.3),
         DEAD,
         bind("{dead}", "{dlx}", "dead"),

@@ -1,7 +1,7 @@
 """Direct reply-to: amq.rabbitmq.reply-to."""
 
-from scenario import (Scenario, cancelled, closed, confirms, consume, declare, deliveries, get, m, publish,
-                      returns, silence, take)
+from scenario import (Scenario, closed, confirms, consume, declare, deliveries, m, publish,
+                      returns, take)
 
 REPLY = "amq.rabbitmq.reply-to"
 

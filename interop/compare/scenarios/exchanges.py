@@ -1,6 +1,7 @@
 """Exchange types that come with plugins, and alternate exchanges."""
 
-from scenario import (Scenario, bind, confirms, declare, exchange, get, holds, m, publish, returns, send, silence, take)
+from scenario import (Scenario, bind, confirms, declare, exchange, get, holds, m, publish, returns,
+                      silence, spread, take)
 from wire import Typed
 
 CONFIRM = m("confirm.select")
@@ -25,20 +26,27 @@ def each_holds(*counts):
     return [holds("{q%d}" % (i + 1), count) for i, count in enumerate(counts)]
 
 
+def unknown(type, word="unknown"):
+    text = f"{word} exchange type '{type}'' class_id=40 method_id=10"
+    return exchange(type=type).since(
+        "3.13", "the channel is closed, not the connection (rabbit_exchange:check_type/1)",
+        f"- < connection.close reply_code=503 reply_text='COMMAND_INVALID - {text}",
+        f"+ < channel.close reply_code=406 reply_text='PRECONDITION_FAILED - {text}")
+
+
 SCENARIOS = [
     Scenario("modulus-hash", [
         exchange(type="x-modulus-hash"),
         queues(3, ""),
-        many("{x}", 20),
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2, 3)],
-        take("{q1}", 3),
+        many("{x}", 20), many("{x}", 20),
+        spread("{q1}", "{q2}", "{q3}", total=40, even=True),
     ]),
     Scenario("modulus-hash-ignores-binding-keys", [
         exchange(type="x-modulus-hash"),
         declare("{q1}"), bind("{q1}", "{x}", "some"), bind("{q1}", "{x}", "other"),
         declare("{q2}"), bind("{q2}", "{x}", "x"),
-        many("{x}", 20),
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2)],
+        many("{x}", 20), many("{x}", 20),
+        spread("{q1}", "{q2}", total=40, even=True),
     ]),
     Scenario("modulus-hash-without-bindings", [
         exchange(type="x-modulus-hash"),
@@ -51,8 +59,8 @@ SCENARIOS = [
         e2e("{y1}", "{x}"), e2e("{y2}", "{x}"),
         declare("{q1}"), bind("{q1}", "{y1}"),
         declare("{q2}"), bind("{q2}", "{y2}"),
-        many("{x}", 20),
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2)],
+        many("{x}", 20), many("{x}", 20),
+        spread("{q1}", "{q2}", total=40, even=True),
     ]),
     Scenario("modulus-hash-cc", [
         exchange(type="x-modulus-hash"),
@@ -61,14 +69,14 @@ SCENARIOS = [
         *[step for i in range(10)
           for step in (publish("{x}", f"key-{i}", "a", headers={"CC": ["copy", f"copy-{i}"]}),
                        confirms(1))],
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2, 3)],
+        spread("{q1}", "{q2}", "{q3}", total=10),
     ]),
     Scenario("consistent-hash", [
         exchange(type="x-consistent-hash"),
         declare("{q1}"), bind("{q1}", "{x}", "1"),
         declare("{q2}"), bind("{q2}", "{x}", "3"),
-        many("{x}", 40),
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2)],
+        many("{x}", 40), many("{x}", 40),
+        spread("{q1}", "{q2}", total=80, even=True),
     ]),
     Scenario("consistent-hash-weights", [
         exchange(type="x-consistent-hash"),
@@ -98,10 +106,12 @@ SCENARIOS = [
         CONFIRM,
         *[publish("{x}", f"key-{i}", "a", headers={"h": "same"}) for i in range(10)],
         confirms(10),
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2)],
+        spread("{q1}", "{q2}", total=10),
+        m("queue.purge", queue="{q1}", nowait=True),
+        m("queue.purge", queue="{q2}", nowait=True),
         *[publish("{x}", f"key-{i}", "a") for i in range(10)],
         confirms(10),
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2)],
+        spread("{q1}", "{q2}", total=10),
     ]),
     Scenario("consistent-hash-by-message-id-keeps-together", [
         exchange(type="x-consistent-hash", arguments={"hash-property": "message_id"}),
@@ -109,7 +119,7 @@ SCENARIOS = [
         CONFIRM,
         *[publish("{x}", f"key-{i}", "a", message_id="same") for i in range(10)],
         confirms(10),
-        [m("queue.declare", queue="{q%d}" % i, passive=True) for i in (1, 2)],
+        spread("{q1}", "{q2}", total=10),
     ]),
     Scenario("random-exchange", [
         exchange(type="x-random"),
@@ -127,12 +137,15 @@ SCENARIOS = [
         holds("{q1}", 5),
     ]),
     Scenario("local-random-exchange", [
-        exchange(type="x-local-random"),
+        exchange(type="x-local-random").since(
+            "4.0", "there is such a type",
+            "- < connection.close reply_code=503 reply_text='COMMAND_INVALID - unknown exchange type "
+            "'x-local-random'' class_id=40 method_id=10",
+            "+ < exchange.declare-ok"),
     ]),
     Scenario("unknown-exchange-type", [
-        exchange(type="x-nonsense"),
-        exchange(type=""),
-        exchange(type="x-delayed-message"),
+        unknown("x-nonsense"),
+        unknown("", "invalid"),
     ]),
     Scenario("recent-history-default-is-twenty", [
         exchange(type="x-recent-history"),

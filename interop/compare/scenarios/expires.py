@@ -1,8 +1,7 @@
 """x-expires: a queue that is not used goes. Used means consumers, a declaration or basic.get."""
 
-from scenario import (Scenario, ack, bind, cancelled, closed, consume, declare, deliveries, exchange,
-                      get, gone, holds, m, pause, publish, returns, send, set_policy, clear_policy,
-                      take)
+from scenario import (Scenario, ack, bind, consume, declare, deliveries, exchange, get, gone, m,
+                      pause, publish, send, take)
 
 
 def expires(milliseconds, queue="{q}", **also):

@@ -1,8 +1,7 @@
 """x-max-length, x-max-length-bytes and x-overflow."""
 
-from scenario import (Scenario, ack, bind, closed, confirms, consume, declare, deliveries, died,
-                      exchange, get, holds, m, pause, publish, qos, reject, returns, send, silence,
-                      take)
+from scenario import (Scenario, ack, bind, confirms, consume, declare, deliveries, died, exchange,
+                      first_get, get, holds, m, publish, qos, reject, send, silence, take)
 
 DEAD = declare("{dead}")
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "{dead}"}
@@ -254,7 +253,7 @@ SCENARIOS = [
         confirms(3),
         too_long(take("{dead}")),
         holds("{q}", 2),
-        take("{q}", 2),
+        first_get(take("{q}", 2)),
     ]),
     Scenario("length-of-quorum-queue-reject-publish", [
         declare("{q}", {"x-queue-type": "quorum", "x-max-length": 1,

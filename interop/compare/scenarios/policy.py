@@ -1,9 +1,8 @@
 """Policies and operator policies: what each key does, before and after the queue is there."""
 
-from scenario import (Scenario, ack, bind, clear_operator_policy, clear_policy, confirms, consume,
-                      ctl, declare, deliveries, died, exchange, get, gone, holds, m, pause, publish,
-                      reject, returns, send, set_operator_policy, set_policy, silence, status_of,
-                      take)
+from scenario import (Scenario, bind, clear_operator_policy, clear_policy, confirms, ctl, declare,
+                      died, exchange, first_get, get, gone, holds, m, pause, publish, reject,
+                      returns, send, set_operator_policy, set_policy, silence, status_of, take)
 
 DEAD = declare("{dead}")
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "{dead}"}
@@ -118,7 +117,7 @@ SCENARIOS = [
         quorum(),
         set_policy(Q, '{"delivery-limit": 0}'),
         send("{q}", "a"),
-        take(no_ack=False),
+        first_get(take(no_ack=False)),
         reject(1, requeue=True),
         holds("{q}", 0),
         get(),
@@ -129,7 +128,7 @@ SCENARIOS = [
         set_policy(Q, '{"max-length": 1, ' + TO_DEAD_POLICY + "}"),
         send("{q}", "a", "b"),
         too_long(take("{dead}")),
-        take(),
+        first_get(take()),
     ]),
     Scenario("policy-alternate-exchange-before", [
         exchange("{ae}", "fanout"),
@@ -261,12 +260,18 @@ SCENARIOS = [
         set_policy(Q, '{"max-length": 3}', **{"apply_to": "all"}),
         send("{q}", "a", "b", "c"),
         holds("{q}", 3),
-        refused('{"max-length": 1}', **{"apply-to": "nothing"}),
+        [step.since("3.12", "there are more kinds",
+                    "-     apply-to 'nothing' unrecognised; should be 'queues', 'exchanges' or 'all'",
+                    "+     apply-to 'nothing' unrecognised; should be one of: 'queues', "
+                    "'classic_queues', 'quorum_queues', 'streams', 'exchanges', or 'all'")
+         for step in refused('{"max-length": 1}', **{"apply-to": "nothing"})],
     ]),
     Scenario("policy-apply-to-kinds-of-queues", [
-        set_policy(Q, '{"max-length": 1}', **{"apply_to": "classic_queues"}),
-        set_policy(Q, '{"max-length": 1}', **{"apply_to": "quorum_queues"}),
-        set_policy(Q, '{"max-length-bytes": 1}', **{"apply_to": "streams"}),
+        *[set_policy(Q, '{"max-length-bytes": 1}', apply_to=kind).since(
+            "3.12", "policies for one type of queues", "- status 69", "-     Error:",
+            "-     Validation failed",
+            f"-     apply-to '{kind}' unrecognised; should be 'queues', 'exchanges' or 'all'",
+            "+ status 0") for kind in ("classic_queues", "quorum_queues", "streams")],
     ]),
     Scenario("policy-of-server-named-queue", [
         set_policy("^amq.gen-nothing", '{"max-length": 1}'),
@@ -304,12 +309,11 @@ SCENARIOS = [
         holds("{q}", 3),
     ]),
     Scenario("operator-policy-overflow", [
-        set_operator_policy(Q, '{"max-length": 1, "overflow": "reject-publish"}'),
-        set_policy(Q, '{"overflow": "drop-head"}'),
-        declare(),
-        m("confirm.select"),
-        publish("", "{q}", "a"), confirms(1),
-        publish("", "{q}", "b"), confirms(1),
+        set_operator_policy(Q, '{"max-length": 1, "overflow": "reject-publish"}').since(
+            "3.12", "operators may set overflow (rabbit_policies)", "- status 69", "-     Error:",
+            "-     Validation failed",
+            '-     [{<<"overflow">>,<<"reject-publish">>}] are not recognised policy settings',
+            "+ status 0"),
     ]),
     Scenario("operator-policy-refuses", [
         refused('{"dead-letter-exchange": "x"}', '{"dead-letter-routing-key": "x"}',

@@ -1,7 +1,7 @@
 """x-max-priority: which message goes first."""
 
-from scenario import (Scenario, ack, consume, declare, deliveries, died, get, holds, m, nack, pause,
-                      publish, qos, reject, send, take)
+from scenario import (Scenario, ack, consume, declare, deliveries, died, get, holds, m, nack,
+                      pause, publish, qos, reject, take)
 
 DEAD = declare("{dead}")
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "{dead}"}
@@ -75,6 +75,7 @@ SCENARIOS = [
         consume(),
         deliveries(1),
         of(5, "d"),
+        holds("{q}", 3),
         ack(1), deliveries(1),
         ack(2), deliveries(1),
         ack(3), deliveries(1),

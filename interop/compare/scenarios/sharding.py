@@ -1,7 +1,7 @@
 """Sharding: a policy that makes the queues of an exchange."""
 
-from scenario import (Scenario, ack, bind, clear_policy, confirms, consume, ctl, declare, deliveries,
-                      exchange, get, holds, m, pause, publish, send, set_policy, silence, take)
+from scenario import (Scenario, bind, clear_policy, confirms, consume, ctl, declare, exchange, get,
+                      holds, m, publish, set_policy, spread)
 
 X = "^{x}$"
 
@@ -38,8 +38,8 @@ SCENARIOS = [
         SHARDED,
         there(0, 1, 2),
         there(3),
-        published(20),
-        there(0, 1, 2),
+        published(20), published(20),
+        spread(shard(0), shard(1), shard(2), total=40, even=True),
     ]),
     Scenario("shards-of-an-exchange-that-is-there", [
         exchange("{x}", "x-modulus-hash", durable=True),
@@ -114,7 +114,7 @@ SCENARIOS = [
         set_policy(X, '{"shards-per-node": 2}'),
         there(0, 1, 2),
         published(20),
-        there(0, 1, 2),
+        spread(shard(0), shard(1), shard(2), total=20),
     ]),
     Scenario("shards-without-the-policy", [
         SHARDED,
@@ -148,8 +148,8 @@ SCENARIOS = [
         m("exchange.delete", exchange="{x}"),
         there(0, 1, 2),
         exchange("{x}", "x-modulus-hash", durable=True),
-        published(6),
-        there(0, 1, 2),
+        published(20),
+        spread(shard(0), shard(1), shard(2), total=20),
     ]),
     Scenario("shards-with-queue-policy", [
         ctl("set_policy", "--quiet", "{p2}", "^sharding: {x}", '{"max-length": 1}', "--apply-to", "queues"),

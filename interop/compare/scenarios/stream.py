@@ -1,7 +1,7 @@
 """Stream queues as a client sees them over AMQP 0-9-1."""
 
-from scenario import (Scenario, ack, cancelled, closed, confirms, consume, declare, deliveries, get, holds, m,
-                      nack, pause, publish, qos, reject, send, silence, take)
+from scenario import (Scenario, ack, cancelled, closed, confirms, consume, declare, deliveries,
+                      get, m, nack, publish, qos, reject, send, silence)
 from wire import Typed
 
 

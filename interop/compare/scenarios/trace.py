@@ -1,7 +1,7 @@
 """The firehose: amq.rabbitmq.trace. RabbitMQ loses one of two vhosts that turn it on at once."""
 
-from scenario import (Scenario, bind, closed, consume, ctl, declare, deliveries, exchange, get, holds, m,
-                      pause, publish, reject, send, take)
+from scenario import (Scenario, bind, closed, consume, ctl, declare, deliveries, exchange, get,
+                      holds, m, publish, reject, send, take)
 
 TRACED = [declare("{t}"), bind("{t}", "amq.rabbitmq.trace", "#")]
 ON, OFF = ctl("trace_on", "-p", "{v}"), ctl("trace_off", "-p", "{v}")

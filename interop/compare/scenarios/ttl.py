@@ -1,8 +1,7 @@
 """Time to live: of a queue's messages, of a message, of a queue."""
 
-from scenario import (Scenario, ack, bind, cancelled, closed, confirms, consume, declare, deliveries,
-                      died, exchange, get, gone, holds, m, nack, pause, publish, qos, reject,
-                      returns, send, silence, take)
+from scenario import (Scenario, ack, closed, confirms, consume, declare, deliveries, died, get,
+                      holds, m, nack, pause, publish, qos, reject, send, silence, take)
 
 DEAD = declare("{dead}")
 TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "{dead}"}

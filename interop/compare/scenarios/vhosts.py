@@ -1,6 +1,6 @@
 """Virtual hosts, and the type of a queue whose declaration names none."""
 
-from scenario import Scenario, ctl, declare, get, m, reject, send, take
+from scenario import Scenario, ctl, declare, first_get, get, m, reject, send, take
 
 QUORUM = ("--default-queue-type", "quorum")
 
@@ -11,7 +11,7 @@ SCENARIOS = [
         declare("{q}", {"x-queue-type": "quorum"}, durable=True),
         declare("{q}", {"x-queue-type": "classic"}, durable=True),
         send("{q}", "a"),
-        take("{q}", no_ack=False),
+        first_get(take("{q}", no_ack=False)),
         reject(1, requeue=True),
         take("{q}"),
     ], vhost="{v}", vhost_options=QUORUM),
