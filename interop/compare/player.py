@@ -201,7 +201,7 @@ class Player:
 
     def received(self, got: wire.Received):
         self.out += self.recorder.received(got)
-        if "reply_to" in got.properties:
+        if got.properties.get("reply_to", "").startswith("amq.rabbitmq.reply-to."):
             # Where to answer: `{reply_to}` from now on.
             self.names["reply_to"] = got.properties["reply_to"]
 

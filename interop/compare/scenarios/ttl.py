@@ -77,14 +77,16 @@ SCENARIOS = [
         publish("", "{q2}", "queue is shorter", expiration="60000"),
         died(take("{dead}"), ("expired", "{q2}", "")),
     ]),
-    Scenario("expiration-only-at-the-head", [
+    Scenario("expiration-behind-a-lasting-message", [
         DEAD,
         declare(arguments=TO_DEAD),
         publish("", "{q}", "lasting"),
         publish("", "{q}", "brief", expiration="20"),
-        pause(0.2),
-        get("{dead}"),
-        holds("{q}", 2),
+        pause(0.3),
+        m("queue.declare", queue="{q}", passive=True).differs(
+            "messages expire wherever they are, not only at the head",
+            "- < queue.declare-ok queue='{q}' message_count=2 consumer_count=0",
+            "+ < queue.declare-ok queue='{q}' message_count=1 consumer_count=0"),
         get(),
         died(take("{dead}"), ("expired", "{q}", "")),
         get(),
@@ -134,9 +136,19 @@ SCENARIOS = [
     ]),
     Scenario("expiration-invalid", [
         step for value in ("", "x", "-1", "1.5", " 1", "1 ", "+1", "4294967296", "4294967295",
-                           "99999999999999999999", "00005", "0x5")
-        for step in (declare(), publish("", "{q}", "a", expiration=value),
-                     m("basic.qos", prefetch_count=1))
+                           "315360000001", "00005", "0x5")
+        for step in (publish("", "{nowhere}", "a", expiration=value), m("basic.qos"))
+    ]),
+    Scenario("expiration-far-too-large", [
+        publish("", "{nowhere}", "a", expiration="9" * 20),
+        m("basic.qos").differs(
+            "Erlang breaks a long term over two lines",
+            "- < channel.close reply_code=406 reply_text='PRECONDITION_FAILED - invalid expiration "
+            "'99999999999999999999': {value_too_large,\\n" + " " * 44 + "99999999999999999999}' "
+            "class_id=60 method_id=40",
+            "+ < channel.close reply_code=406 reply_text='PRECONDITION_FAILED - invalid expiration "
+            "'99999999999999999999': {value_too_large,99999999999999999999}' "
+            "class_id=60 method_id=40"),
     ]),
     Scenario("expiration-invalid-and-routed-nowhere", [
         publish("", "{nowhere}", "a", mandatory=True, expiration="x"),
