@@ -13,15 +13,20 @@ def events(count):
     return take("{e}", count)
 
 
+def typed(step):
+    return step.since("3.13", "events of queues tell the type (rabbit_amqqueue_process)",
+                      '+         type = "rabbit_classic_queue"')
+
+
 SCENARIOS = [
     Scenario("event-queue", [
         listen("queue.#"),
         declare("{q}", {"x-max-length": 5}, durable=True).on(1, "b"),
-        events(1),
+        typed(events(1)),
         declare("{q2}", exclusive=True).on(1, "b"),
-        events(1),
+        typed(events(1)),
         m("queue.delete", queue="{q}").on(1, "b"),
-        events(1),
+        typed(events(1)),
     ], alone=True),
     Scenario("event-exchange", [
         listen("exchange.#"),
