@@ -34,7 +34,7 @@ def rounds(request) -> list[dict]:
     """The records of the selected scenarios, once for each time that they are played."""
     option = request.config.getoption
     selected = {item.callspec.params["id"] for item in request.session.items
-                if "id" in getattr(item, "callspec", request).params}
+                if item.originalname == "test_scenario"}
     scenarios = {id: scenario for id, scenario in compare.load().items() if id in selected}
     kinds = [option("--only")] if option("--only") else list(compare.BROKERS)
     rounds = []

@@ -1,6 +1,6 @@
 """Stream queues as a client sees them over AMQP 0-9-1."""
 
-from scenario import (Scenario, ack, cancelled, closed, confirms, consume, declare, deliveries,
+from scenario import (Scenario, ack, cancelled, confirms, consume, declare, deliveries,
                       get, m, nack, publish, qos, reject, send, silence)
 from wire import Typed
 
@@ -173,18 +173,23 @@ SCENARIOS = [
         ack(3, multiple=True).on(2),
         deliveries(1).on(2),
     ]),
-    Scenario("stream-reject-and-nack-are-refused", [
+    *[Scenario(f"stream-{name}-is-credit-too", [
         stream(),
-        confirmed("a"),
-        read("first"),
+        confirmed("a", "b"),
+        qos(1).on(2),
+        consume(arguments={"x-stream-offset": "first"}).on(2),
         deliveries(1).on(2),
-        reject(1).on(2),
-        closed().on(2),
-        read("first"),
-        deliveries(1).on(2),
-        nack(1, requeue=True).on(2),
-        closed().on(2),
-    ]),
+        refusal.on(2),
+        deliveries(1).on(2).since(
+            "3.13", "all kinds of settlement give credit (rabbit_stream_queue:settle/5)",
+            "- < connection.close reply_code=540 reply_text='NOT_IMPLEMENTED - basic.nack and "
+            "basic.reject not supported by stream queues queue '{q}' in vhost '/'' "
+            f"class_id=60 method_id={number}",
+            "+ < basic.deliver consumer_tag='c' delivery_tag=2 redelivered=false exchange='' "
+            "routing_key='{q}'",
+            '+     body "b"', "+     headers", "+         x-stream-offset = long 1"),
+    ]) for name, number, refusal in (("reject", 90, reject(1)),
+                                     ("nack", 120, nack(1, requeue=True)))],
     Scenario("stream-is-read-again-by-each", [
         stream(),
         confirmed("a", "b"),
