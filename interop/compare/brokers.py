@@ -54,8 +54,8 @@ class Candidate:
 
     def __init__(self, folder: pathlib.Path):
         self._folder = folder
-        self._server = Server(folder)
         self.node = "leveret@localhost"
+        self._server = Server(folder, f"leveret.node_name = {self.node}")
         self.address = "127.0.0.1", self._server.port
 
     def start(self):

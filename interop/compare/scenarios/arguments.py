@@ -55,13 +55,13 @@ SCENARIOS = [
     ]),
     Scenario("queue-master-locator-values", [
         each("x-queue-master-locator", ["client-local", "min-masters", "random"]),
-    ], note="Any other value ends RabbitMQ 3.10's connection with 541, or leaves it without a reply."),
+    ], note="Any other value ends RabbitMQ 3.10's connection with 541, or gets no reply at all."),
     Scenario("queue-leader-locator-values", [
         each("x-queue-leader-locator", ["client-local", "balanced", "nowhere"]),
-        [declare(f"{{{'s%d' % i}}}", {"x-queue-type": kind, "x-queue-leader-locator": value},
+        [declare(f"{{{kind}{i}}}", {"x-queue-type": kind, "x-queue-leader-locator": value},
                  durable=True)
-         for i, (kind, value) in enumerate((kind, value) for kind in ("quorum", "stream")
-                                           for value in ("client-local", "balanced", "nowhere", 1))],
+         for kind in ("quorum", "stream")
+         for i, value in enumerate(("client-local", "balanced", "nowhere", 1))],
     ]),
     Scenario("unknown-argument", [
         declare("{q}", {"x-unknown": 1}),

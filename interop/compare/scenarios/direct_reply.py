@@ -11,8 +11,8 @@ SCENARIOS = [
         consume(REPLY, "r", no_ack=True),
         publish("", "{q}", "request", reply_to=REPLY, correlation_id="1"),
         take("{q}").on(1, "b"),
-        publish("", "{reply_to}", "reply", correlation_id="1", delivery_mode=2, headers={"h": 1}).on(
-            1, "b"),
+        publish("", "{reply_to}", "reply", correlation_id="1", delivery_mode=2,
+                headers={"h": 1}).on(1, "b"),
         deliveries(1),
         m("queue.declare", queue="{reply_to}", passive=True).on(1, "b"),
         m("basic.cancel", consumer_tag="r"),

@@ -139,8 +139,8 @@ SCENARIOS = [
     Scenario("local-random-exchange", [
         exchange(type="x-local-random").since(
             "4.0", "there is such a type",
-            "- < connection.close reply_code=503 reply_text='COMMAND_INVALID - unknown exchange type "
-            "'x-local-random'' class_id=40 method_id=10",
+            "- < connection.close reply_code=503 reply_text='COMMAND_INVALID - unknown exchange "
+            "type 'x-local-random'' class_id=40 method_id=10",
             "+ < exchange.declare-ok"),
     ]),
     Scenario("unknown-exchange-type", [

@@ -261,7 +261,8 @@ SCENARIOS = [
         send("{q}", "a", "b", "c"),
         holds("{q}", 3),
         [step.since("3.12", "there are more kinds",
-                    "-     apply-to 'nothing' unrecognised; should be 'queues', 'exchanges' or 'all'",
+                    "-     apply-to 'nothing' unrecognised; should be 'queues', 'exchanges' or "
+                    "'all'",
                     "+     apply-to 'nothing' unrecognised; should be one of: 'queues', "
                     "'classic_queues', 'quorum_queues', 'streams', 'exchanges', or 'all'")
          for step in refused('{"max-length": 1}', **{"apply-to": "nothing"})],

@@ -140,8 +140,8 @@ SCENARIOS = [
         first_get(take(count=2, no_ack=False)),
         reject(1, requeue=True),
         holds("{q}", 2),
-        take().since("4.0", "there is a delivery limit of 20; what has none goes to the end, so that "
-                     "the log can be cut off (rabbit_fifo:handle_aux/6)",
+        take().since("4.0", "there is a delivery limit of 20; what has none goes to the end, so "
+                     "that the log can be cut off (rabbit_fifo:handle_aux/6)",
                      '- < basic.get-ok delivery_tag=3 redelivered=false exchange=\'\' '
                      'routing_key=\'{q}\' message_count=1',
                      '+ < basic.get-ok delivery_tag=3 redelivered=true exchange=\'\' '

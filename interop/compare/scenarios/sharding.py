@@ -152,7 +152,7 @@ SCENARIOS = [
         spread(shard(0), shard(1), shard(2), total=20),
     ]),
     Scenario("shards-with-queue-policy", [
-        ctl("set_policy", "--quiet", "{p2}", "^sharding: {x}", '{"max-length": 1}', "--apply-to", "queues"),
+        set_policy("^sharding: {x}", '{"max-length": 1}', "{p2}", apply_to="queues"),
         set_policy(X, '{"shards-per-node": 1}'),
         exchange("{x}", "x-modulus-hash", durable=True),
         published(3),
