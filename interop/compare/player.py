@@ -267,7 +267,7 @@ class Player:
             self.out.append(f"an odd number in {odd}")
 
     def await_count(self, step: Step, queue: str, enough):
-        """The number of messages ready, once it is enough or the time is up; or why there is none."""
+        """The number of messages ready, once it is enough or time is up; or why there is none."""
         deadline, seen = time.monotonic() + self.deadline, None
         while time.monotonic() < deadline:
             link = self.link(step)

@@ -18,7 +18,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Step:
-    """Something to do, or to wait for. `channel` and `conn` say where; they open when first named."""
+    """Something to do, or to wait for. `channel` and `conn` say where; they open when named."""
 
     kind: str
     method: str = ""
