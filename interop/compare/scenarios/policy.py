@@ -352,7 +352,7 @@ SCENARIOS = [
         status_of("set_policy", "{p}", Q, '{"max-age": 1}'),
     ]),
     Scenario("policy-refuses-patterns-and-priorities", [
-        ctl("set_policy", "--quiet", "{p}", "(", '{"max-length": 1}'),
+        status_of("set_policy", "{p}", "(", '{"max-length": 1}'),
         status_of("set_policy", "{p}", "[a", '{"max-length": 1}'),
         status_of("set_policy", "{p}", Q, '{"max-length": 1}', "--priority", "x"),
         status_of("set_policy", "{p}", Q, '{"max-length": 1}', "--priority", "1.5"),
