@@ -11,11 +11,11 @@ def shard(number):
 
 
 def refused(step, words):
-    """What RabbitMQ means to say; its interceptors make an internal error of it."""
+    """What RabbitMQ means to say; 3.10 makes an internal error of it."""
     numbers = {"queue.delete": (50, 40), "queue.purge": (50, 30), "queue.bind": (50, 20),
                "queue.unbind": (50, 50), "basic.consume": (60, 20)}[step.method]
-    return step.differs(
-        "the exception of rabbit_sharding_interceptor is lost in rabbit_channel_interceptor",
+    return step.since(
+        "3.13", "interceptors may raise errors (rabbit_channel_interceptor:call_module/4)",
         "- < connection.close reply_code=541 reply_text='INTERNAL_ERROR' class_id=0 method_id=0",
         f"+ < channel.close reply_code=406 reply_text='PRECONDITION_FAILED - {words}: "
         f"<<\"{{x}}\">>' class_id={numbers[0]} method_id={numbers[1]}")
