@@ -18,7 +18,7 @@ use crate::name::ConnectionId;
 use crate::outbox::{ConsumerHandle, Outbox};
 use crate::queue::{
     ConsumerId, ConsumerOptions, Got, LeaseId, Queue, QueueKind, QueueOptions, StreamOptions,
-    consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
+    consumer_priority, consumer_timeout, refuse_arguments_of_others, unsupported,
 };
 use crate::sharding::{ShardHandle, ShardMember};
 use crate::topology::Topology;
@@ -104,24 +104,31 @@ impl Session {
     fn refuse_shards(&self, operation: &str, name: &str) -> Result<(), Error> {
         match self.shards(name) {
             Some(_) => Err(Error::precondition(format!(
-                "Can't {operation} sharded queue: {name}"
+                "Can't {operation} sharded queue: <<\"{name}\">>"
             ))),
             None => Ok(()),
         }
     }
 
     /// basic.consume on the name of an exchange with shards: the consumer's part of them. `None`
-    /// where the name is that of a queue.
+    /// where the name is that of a queue; fails with 406 where there are no shards.
     pub fn join_shards(
         &self,
         name: &str,
         outbox: &Arc<Outbox>,
         handle: ShardHandle,
-    ) -> Option<ShardMember> {
-        self.shards(name)?;
-        let exchange = self.vhost.read().exchanges.get(name)?.name.clone();
-        let outbox = outbox.clone();
-        Some(ShardMember::join(&self.vhost, &exchange, outbox, handle))
+    ) -> Result<Option<ShardMember>, Error> {
+        match self.shards(name) {
+            None => Ok(None),
+            Some(shards) if shards.is_empty() => Err(Error::precondition(format!(
+                "Error finding sharded queue for: <<\"{name}\">>"
+            ))),
+            Some(_) => {
+                let outbox = outbox.clone();
+                let member = ShardMember::join(&self.vhost, &name.into(), outbox, handle);
+                Ok(Some(member))
+            }
+        }
     }
 
     /// The shard that basic.get takes from: of those with messages the one with the fewest
@@ -221,10 +228,8 @@ impl Session {
 
     /// queue.declare; an empty name gets one made up.
     pub fn declare_queue(&self, name: &str, mut options: QueueOptions) -> Result<Declared, Error> {
-        if let Some(first) = self.shards(name).as_deref().and_then(<[_]>::first) {
-            first.assert_equivalent(&options)?;
-            return Ok(Declared::new(first.clone()));
-        }
+        let first_shard = self.vhost.first_shard(name);
+        let name = first_shard.as_deref().unwrap_or(name);
         // An exclusive queue ends with its connection, so it cannot survive a restart.
         options.durable &= options.exclusive.is_none();
         self.vhost.add_queue_type(&mut options);
@@ -419,7 +424,7 @@ impl Session {
         let resource = self.queue_resource(name);
         self.permit(Operation::Read, resource)?;
         let queue = self.queue(name)?;
-        refuse_stream_arguments(arguments, queue.kind, resource)?;
+        refuse_arguments_of_others(arguments, queue.kind, resource)?;
         options.priority = consumer_priority(arguments, resource)?;
         options.timeout = consumer_timeout(arguments, resource)?;
         if queue.kind == QueueKind::Stream {

@@ -286,7 +286,8 @@ fn what_cannot_be_done_to_all_shards_is_406() {
                 }
             };
             let error = result.expect_err("it is refused");
-            let text = format!("PRECONDITION_FAILED - Can't {operation} sharded queue: refused");
+            let text =
+                format!("PRECONDITION_FAILED - Can't {operation} sharded queue: <<\"refused\">>");
             assert!(
                 matches!(&error, Error::ChannelClosed { code: 406, text: said, .. } if *said == text),
                 "{operation}: {error}"

@@ -73,7 +73,7 @@ impl Channel {
         wanted: &Wanted,
     ) -> Result<Option<Consuming>, Exception> {
         let handle = ShardHandle(core.shard_consumers.vacant_key() as u32);
-        let joined = core.session.join_shards(name, &core.outbox, handle);
+        let joined = core.session.join_shards(name, &core.outbox, handle)?;
         let Some(member) = joined else {
             return Ok(None);
         };

@@ -234,7 +234,7 @@ const KEYS: &[Key] = &[
     )
     .of(CLASSIC)
     .operators_too(),
-    key("routing-key", Values::Text, "is not a valid routing key"),
+    key("routing-key", Values::Text, ""),
     key("shards-per-node", Values::AtLeast(0), ""),
     // Its name before 3.11.
     key(
@@ -311,7 +311,7 @@ fn belong_together(definition: &FieldTable) -> Result<(), String> {
         return Err("cannot specify federation-upstream and federation-upstream-set".to_owned());
     }
     if has("routing-key") && !has("shards-per-node") {
-        return Err("Key \"shards-per-node\" not found in shards parameter".to_owned());
+        return Err("shards-per-node must be specified".to_owned());
     }
     Ok(())
 }
@@ -353,6 +353,7 @@ impl Key {
             (name @ "shards-per-node", Some(_)) => {
                 format!("{name} should be greater than 0, actually was {term}")
             }
+            (name @ "routing-key", _) => format!("{name} should be binary, actually was {term}"),
             _ => format!("{term} {}", self.wrong),
         })
     }

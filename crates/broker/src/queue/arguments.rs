@@ -218,7 +218,14 @@ pub(super) const KNOWN: &[Argument] = &[
         ALL,
     ),
     argument("x-deduplication-header", Kind::Text, ALL),
-    argument("x-queue-leader-locator", Kind::Text, ALL),
+    argument(
+        "x-queue-leader-locator",
+        Kind::OneOf(
+            &["client-local", "balanced", "random", "least-leaders"],
+            |_| "invalid_queue_locator_arg".to_owned(),
+        ),
+        ALL,
+    ),
     argument("x-queue-master-locator", Kind::Text, CLASSIC),
 ];
 
@@ -326,19 +333,22 @@ pub(crate) fn durability(arguments: &FieldTable) -> Option<Durability> {
     Durability::from_name(arguments.get(DURABILITY)?.as_str()?)
 }
 
-/// Fails with 406 where basic.consume names an argument of streams for a queue that is none.
-pub(crate) fn refuse_stream_arguments(
+/// Fails with 406 where basic.consume names an argument that only queues of another type know.
+pub(crate) fn refuse_arguments_of_others(
     arguments: &FieldTable,
     kind: QueueKind,
     resource: Resource<'_>,
 ) -> Result<(), Error> {
-    if kind == QueueKind::Stream || arguments.get("x-stream-offset").is_none() {
-        return Ok(());
+    let (others, module) = match kind {
+        QueueKind::Stream => ("x-priority", kind.module()),
+        _ => ("x-stream-offset", kind.module()),
+    };
+    match arguments.get(others) {
+        None => Ok(()),
+        Some(_) => Err(Error::precondition(format!(
+            "invalid arg '{others}' for {resource} of queue type {module}"
+        ))),
     }
-    let module = kind.module();
-    Err(Error::precondition(format!(
-        "invalid arg 'x-stream-offset' for {resource} of queue type {module}"
-    )))
 }
 
 /// What basic.consume takes; returns the consumer's priority.
@@ -414,6 +424,11 @@ impl Argument {
             }
             Kind::Exactly(wanted, text) => match self.number(value, resource)? {
                 number if number == *wanted || number == 1 => Ok(()),
+                number if number < 0 => Err(invalid(
+                    name,
+                    resource,
+                    &format!("{{value_negative,{number}}}"),
+                )),
                 number => Err(invalid(name, resource, &text(&number.to_string()))),
             },
             Kind::Integer => self.number(value, resource).map(drop),

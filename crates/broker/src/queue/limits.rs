@@ -78,6 +78,16 @@ impl State {
         self.is_too_long()
     }
 
+    /// True if each new message may push out another one at once, which need not be the oldest.
+    pub(super) fn trims_before_consumers(&self) -> bool {
+        let Some(rules) = &self.rules else {
+            return false;
+        };
+        let settings = &rules.settings;
+        let limited = settings.max_length.is_some() || settings.max_length_bytes.is_some();
+        limited && !settings.may_reject() && self.consumers.front().is_none()
+    }
+
     fn is_too_long(&self) -> bool {
         let Some(rules) = &self.rules else {
             return false;

@@ -38,7 +38,7 @@ use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store}
 
 pub use arguments::QueueKind;
 pub(crate) use arguments::{
-    consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
+    consumer_priority, consumer_timeout, refuse_arguments_of_others, unsupported,
 };
 pub use consumers::{ConsumerId, ConsumerOptions};
 pub(crate) use dead_letter::{Dead, Onward, Reason};
@@ -428,7 +428,11 @@ impl Queue {
 
     fn close_locked(&self, mut state: MutexGuard<'_, State>) -> Remains {
         state.deleted = true;
-        let count = state.len();
+        // What is in a stream was never waiting for anybody.
+        let count = match self.kind {
+            QueueKind::Stream => 0,
+            _ => state.len(),
+        };
         let ready = state.lanes.iter_mut();
         let ready = ready
             .map(|(_, lane)| std::mem::take(&mut lane.ready))
@@ -551,6 +555,17 @@ impl State {
             return self.append_to_stream(messages, record);
         }
         let mut last = None;
+        if self.trims_before_consumers() {
+            for message in messages {
+                let lane = self.lanes.of_priority(message.priority());
+                let message = std::iter::once(message);
+                let (lsn, count) = self.lanes.get_mut(lane).append(message, record);
+                self.appended(lane, count);
+                self.trim(1);
+                last = last.max(lsn);
+            }
+            return last;
+        }
         for (lane, messages) in self.lanes.sort(messages) {
             let messages = messages.into_iter();
             let (lsn, count) = self.lanes.get_mut(lane).append(messages, record);

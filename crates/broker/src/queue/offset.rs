@@ -6,6 +6,7 @@ use std::sync::Arc;
 use amqp::{FieldTable, FieldValue, Properties};
 use store::Message;
 
+use crate::arguments::type_name;
 use crate::clock::Millis;
 use crate::error::{Error, Resource};
 
@@ -83,26 +84,32 @@ fn start(arguments: &FieldTable, now: Millis, resource: Resource<'_>) -> Result<
     let Some(value) = arguments.get(OFFSET) else {
         return Ok(Start::default());
     };
-    let wrong = |why: &str| {
+    let wrong = |value: String| {
         Err(Error::precondition(format!(
-            "{OFFSET} for {resource}: {why}; expected first, last, next, an offset, a timestamp, or \
-             an interval like 1h"
+            "invalid arg '{OFFSET}' for {resource}: {{invalid_stream_offset_arg,{value}}}"
         )))
     };
     match value {
-        FieldValue::Timestamp(seconds) => Ok(Start::Time(seconds.saturating_mul(1_000))),
+        FieldValue::Timestamp(seconds) => Ok(match seconds.saturating_mul(1_000) {
+            // Nothing that is there came later, and what comes next is wanted.
+            later if later > now => Start::Next,
+            time => Start::Time(time),
+        }),
         FieldValue::LongStr(text) => match text.as_slice() {
             b"first" => Ok(Start::First),
             b"last" => Ok(Start::Last),
             b"next" => Ok(Start::Next),
-            other => match interval(other) {
+            other => match interval(other).filter(|interval| *interval > 0) {
                 Some(interval) => Ok(Start::Time(now.saturating_sub(interval))),
-                None => wrong(&format!("invalid '{}'", String::from_utf8_lossy(other))),
+                None => {
+                    let text = String::from_utf8_lossy(other);
+                    wrong(format!("{{longstr,<<\"{text}\">>}}"))
+                }
             },
         },
         number => match number.as_i64() {
             Some(offset) => Ok(Start::Offset(u64::try_from(offset).unwrap_or(0))),
-            None => wrong("invalid type"),
+            None => wrong(type_name(number).to_owned()),
         },
     }
 }

@@ -77,6 +77,12 @@ impl Topology {
 }
 
 impl VHost {
+    /// What the name of an exchange with shards stands for where a queue is declared.
+    pub(crate) fn first_shard(&self, name: &str) -> Option<String> {
+        self.read().exchanges.get(name)?.sharded.as_ref()?;
+        Some(shard_name(name, &self.node, 0))
+    }
+
     /// Makes and binds the shards that policies ask for, and unbinds those that none asks for any
     /// more; then tells those who consume them.
     pub(crate) fn see_to_shards(&self, topology: &mut Topology) {
