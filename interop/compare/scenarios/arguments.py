@@ -57,7 +57,6 @@ SCENARIOS = [
         each("x-queue-master-locator", ["client-local", "min-masters", "random"]),
     ], note="Any other value ends RabbitMQ 3.10's connection with 541, or gets no reply at all."),
     Scenario("queue-leader-locator-values", [
-        each("x-queue-leader-locator", ["client-local", "balanced", "nowhere"]),
         [declare(f"{{{kind}{i}}}", {"x-queue-type": kind, "x-queue-leader-locator": value},
                  durable=True)
          for kind in ("quorum", "stream")

@@ -26,7 +26,13 @@ SCENARIOS = [
         take("{q}").on(1, "b"),
         publish("", "{reply_to}", "reply", mandatory=True).on(1, "b"),
         deliveries(1),
-        returns(1).on(1, "b"),
+        returns(1).on(1, "b").differs(
+            "RabbitMQ returns a reply that it has delivered; what has arrived is not unroutable",
+            "+ ! nothing came",
+            "- < basic.return reply_code=312 reply_text='NO_ROUTE' exchange='' "
+            "routing_key='amq.rabbitmq.reply-to.*'",
+            '-     body "reply"',
+        ),
     ]),
     Scenario("reply-to-requester-is-gone", [
         declare("{q}"),

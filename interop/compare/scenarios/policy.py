@@ -39,9 +39,14 @@ SCENARIOS = [
         set_policy(Q, '{"message-ttl": 50}'),
         send("{q}", "b"),
         pause(0.3),
-        take(),
-        get(),
-    ], note="What was there before has no time to live, and keeps what came later from expiring."),
+        get().differs(
+            "a policy holds for what is there as well, and nothing keeps others from expiring",
+            "+ < basic.get-empty cluster_id=''",
+            "- < basic.get-ok delivery_tag=1 redelivered=false exchange='' routing_key='{q}' "
+            "message_count=0",
+            '-     body "a"',
+        ),
+    ], note="In RabbitMQ what was there before has no time to live."),
     Scenario("policy-expires-before", [
         set_policy(Q, '{"expires": 100}'),
         declare(),
@@ -362,7 +367,14 @@ SCENARIOS = [
         status_of("set_policy", "{p}"),
         ctl("clear_policy", "{none}"),
         ctl("clear_operator_policy", "{none}"),
-        ctl("clear_policy", "-p", "{nowhere}", "{none}"),
+        ctl("clear_policy", "-p", "{nowhere}", "{none}").differs(
+            "it is said what does not exist",
+            "- status 69",
+            "+ status 65",
+            "+     Virtual host '{nowhere}' does not exist",
+            "-     Error:",
+            "-     Parameter does not exist",
+        ),
     ]),
     Scenario("policy-listed", [
         ctl("list_policies", "-p", "{v}"),

@@ -159,12 +159,22 @@ SCENARIOS = [
     Scenario("quorum-global-prefetch", [
         quorum(),
         qos(1, shared=True),
-        consume(),
+        consume().differs(
+            "a limit that a channel's consumers share holds for queues of any type",
+            "- < connection.close reply_code=540 reply_text='NOT_IMPLEMENTED - queue '{q}' in vhost "
+            "'/' does not support global qos' class_id=60 method_id=20",
+            "+ < basic.consume-ok consumer_tag='c'",
+        ),
     ]),
     Scenario("quorum-exclusive-consumer", [
         quorum(),
         consume(tag="one", exclusive=True),
-        consume(tag="two"),
+        consume(tag="two").differs(
+            "exclusive means the same for queues of any type",
+            "- < basic.consume-ok consumer_tag='two'",
+            "+ < channel.close reply_code=403 reply_text='ACCESS_REFUSED - queue '{q}' in vhost '/' "
+            "in exclusive use' class_id=60 method_id=20",
+        ),
     ]),
     Scenario("quorum-purge-and-delete", [
         quorum(),
@@ -173,8 +183,14 @@ SCENARIOS = [
         m("queue.purge", queue="{q}"),
         send("{q}", "c"),
         holds("{q}", 1),
-        m("queue.delete", queue="{q}", if_empty=True),
-        m("queue.delete", queue="{q}", if_unused=True),
+        m("queue.delete", queue="{q}", if_empty=True).differs(
+            "conditions of queue.delete hold for queues of any type",
+            "- < connection.close reply_code=540 reply_text='NOT_IMPLEMENTED - cannot delete queue "
+            "'{q}' in vhost '/'. queue.delete operations with if-empty flag set are not supported "
+            "by quorum queues' class_id=50 method_id=40",
+            "+ < channel.close reply_code=406 reply_text='PRECONDITION_FAILED - queue '{q}' in vhost "
+            "'/' not empty' class_id=50 method_id=40",
+        ),
         m("queue.delete", queue="{q}"),
     ]),
     Scenario("quorum-in-transaction", [

@@ -160,7 +160,7 @@ SCENARIOS = [
     ]),
     Scenario("shards-policy-refused", [
         *[ctl("set_policy", "--quiet", "{p}", X, definition) for definition in (
-            '{"shards-per-node": -1}', '{"shards-per-node": "3"}', '{"shards-per-node": 1.5}',
+            '{"shards-per-node": -1}', '{"shards-per-node": "3"}',
             '{"routing-key": 1}', '{"routing-key": "k"}',
             '{"shards-per-node": 2, "routing-key": 5}', '{"shards-per-node": 2, "unknown": 5}')],
         ctl("set_operator_policy", "--quiet", "{p}", X, '{"shards-per-node": 2}'),

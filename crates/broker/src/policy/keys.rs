@@ -234,7 +234,8 @@ const KEYS: &[Key] = &[
     )
     .of(CLASSIC)
     .operators_too(),
-    key("routing-key", Values::Text, ""),
+    // What it may be depends on another key.
+    key("routing-key", Values::Anything, ""),
     key("shards-per-node", Values::AtLeast(0), ""),
     // Its name before 3.11.
     key(
@@ -310,10 +311,21 @@ fn belong_together(definition: &FieldTable) -> Result<(), String> {
     if has("federation-upstream") && has("federation-upstream-set") {
         return Err("cannot specify federation-upstream and federation-upstream-set".to_owned());
     }
-    if has("routing-key") && !has("shards-per-node") {
-        return Err("shards-per-node must be specified".to_owned());
-    }
+    check_routing_key(definition, has("shards-per-node"))?;
     Ok(())
+}
+
+/// The key that shards are bound with makes no sense without shards.
+fn check_routing_key(definition: &FieldTable, has_shards: bool) -> Result<(), String> {
+    match definition.get("routing-key") {
+        None => Ok(()),
+        Some(_) if !has_shards => Err("shards-per-node must be specified".to_owned()),
+        Some(FieldValue::LongStr(_)) => Ok(()),
+        Some(other) => Err(format!(
+            "routing-key should be binary, actually was {}",
+            Term(other)
+        )),
+    }
 }
 
 /// True where a queue of that type knows all that the definition sets. Exchanges do not mind.
@@ -353,7 +365,6 @@ impl Key {
             (name @ "shards-per-node", Some(_)) => {
                 format!("{name} should be greater than 0, actually was {term}")
             }
-            (name @ "routing-key", _) => format!("{name} should be binary, actually was {term}"),
             _ => format!("{term} {}", self.wrong),
         })
     }
