@@ -198,6 +198,44 @@ fn consumer_of_a_backlog_in_segments_gets_only_what_has_not_expired() {
     });
 }
 
+/// Thousands that die at once have to be read; messages of other queues have their time as well.
+#[test]
+fn backlog_that_expires_does_not_hold_up_other_queues() {
+    const COUNT: u64 = 8_000;
+    within(seconds(60), async {
+        let broker = tight();
+        declare_pair(&broker, "crowd", FieldTable::new()).await;
+        declare_pair(&broker, "single", FieldTable::new()).await;
+        let began = Instant::now();
+        let due = |after: u64| after.saturating_sub(began.elapsed().as_millis() as u64);
+        fill(&broker, "crowd", 0..COUNT, |number| {
+            (number > 0).then(|| due(4_000))
+        })
+        .await;
+        assert_paged_out(&broker, 4_000_000);
+        let (mut mourner, mourning) = open(&broker).await;
+        drain_from(&mut mourner, mourning, "single dead").await;
+        let (mut connection, channel) = open(&broker).await;
+        let mut sent = Vec::new();
+        for number in 0..20 {
+            let expiration = due(4_050 + 50 * number);
+            sent.push((Instant::now(), expiration));
+            let properties = wanted_for(expiration);
+            let body = numbered(number, 8);
+            send(&mut connection, channel, "single", properties, &body);
+        }
+        connection.flush().await.expect("sent");
+        for (number, (sent, expiration)) in sent.into_iter().enumerate() {
+            let letter = receive_letter(&mut mourner).await;
+            assert_eq!(letter.number(), number as u64);
+            let late = (letter.at - sent).saturating_sub(millis(expiration));
+            assert!(late < millis(700), "{number} is {late:?} late");
+        }
+        until_count(&broker, "crowd", 1, seconds(20)).await;
+        until_count(&broker, "crowd dead", COUNT as u32 - 1, seconds(20)).await;
+    });
+}
+
 /// Queues with a time for all, with messages that have their own, and with both.
 const KINDS: [(&str, Option<i32>, Option<u64>); 3] = [
     ("all", Some(2_500), None),
