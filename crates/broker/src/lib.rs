@@ -16,6 +16,7 @@ mod clock;
 mod connections;
 mod consumers;
 mod death;
+mod deduplication;
 mod definitions;
 mod error;
 mod exchange;
