@@ -337,7 +337,7 @@ fn number(message: &Message) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
 
     #[test]
     fn rules_are_kept_as_the_model_says(
