@@ -81,6 +81,13 @@ async fn until_count(broker: &Broker, queue: &str, count: u32, limit: std::time:
     .await;
 }
 
+/// The dead letters of a queue, of which there must be so many before long.
+async fn dead_of(broker: &Broker, queue: &str, count: u64) -> Vec<u64> {
+    let dead = format!("{queue} dead");
+    until_count(broker, &dead, count as u32, seconds(10)).await;
+    take_numbers(broker, &dead).await
+}
+
 #[test]
 fn backlog_in_segments_expires_by_itself_and_in_order() {
     const COUNT: u64 = 8_000;
@@ -95,7 +102,7 @@ fn backlog_in_segments_expires_by_itself_and_in_order() {
         }
         until_count(&broker, "paged", 0, seconds(20)).await;
         assert!(began.elapsed() > millis(3_900), "{:?}", began.elapsed());
-        assert!((0..COUNT).eq(take_numbers(&broker, "paged dead").await));
+        assert!((0..COUNT).eq(dead_of(&broker, "paged", COUNT).await));
         let log = broker.log();
         assert!(!log.contains("missing"), "{log}");
     });
@@ -111,7 +118,7 @@ fn backlog_in_segments_expires_by_the_expirations_of_messages() {
         fill(&broker, "same", 0..COUNT, |_| Some(3_000)).await;
         assert_paged_out(&broker, 4_000_000);
         until_count(&broker, "same", 0, seconds(15)).await;
-        assert!((0..COUNT).eq(take_numbers(&broker, "same dead").await));
+        assert!((0..COUNT).eq(dead_of(&broker, "same", COUNT).await));
     });
 }
 
@@ -164,7 +171,7 @@ fn requeued_messages_of_a_backlog_in_segments_expire() {
             tokio::time::sleep(millis(4_200)).await;
             connection.close().await.expect("close-ok");
             until_count(&broker, queue, 0, seconds(15)).await;
-            let mut dead = take_numbers(&broker, &format!("{queue} dead")).await;
+            let mut dead = dead_of(&broker, queue, COUNT).await;
             dead.sort_unstable();
             assert!((0..COUNT).eq(dead), "{queue}: some are missing");
         }
@@ -195,6 +202,44 @@ fn consumer_of_a_backlog_in_segments_gets_only_what_has_not_expired() {
         assert_eq!(messages_in(&broker, "worked off").await, Some(0));
         let count = (COUNT - COUNT.div_ceil(3)) as u32;
         until_count(&broker, "worked off dead", count, seconds(10)).await;
+    });
+}
+
+/// Thousands that die at once have to be read; messages of other queues have their time as well.
+#[test]
+fn backlog_that_expires_does_not_hold_up_other_queues() {
+    const COUNT: u64 = 8_000;
+    within(seconds(60), async {
+        let broker = tight();
+        declare_pair(&broker, "crowd", FieldTable::new()).await;
+        declare_pair(&broker, "single", FieldTable::new()).await;
+        let began = Instant::now();
+        let due = |after: u64| after.saturating_sub(began.elapsed().as_millis() as u64);
+        fill(&broker, "crowd", 0..COUNT, |number| {
+            (number > 0).then(|| due(4_000))
+        })
+        .await;
+        assert_paged_out(&broker, 4_000_000);
+        let (mut mourner, mourning) = open(&broker).await;
+        drain_from(&mut mourner, mourning, "single dead").await;
+        let (mut connection, channel) = open(&broker).await;
+        let mut sent = Vec::new();
+        for number in 0..20 {
+            let expiration = due(4_050 + 50 * number);
+            sent.push((Instant::now(), expiration));
+            let properties = wanted_for(expiration);
+            let body = numbered(number, 8);
+            send(&mut connection, channel, "single", properties, &body);
+        }
+        connection.flush().await.expect("sent");
+        for (number, (sent, expiration)) in sent.into_iter().enumerate() {
+            let letter = receive_letter(&mut mourner).await;
+            assert_eq!(letter.number(), number as u64);
+            let late = (letter.at - sent).saturating_sub(millis(expiration));
+            assert!(late < millis(700), "{number} is {late:?} late");
+        }
+        until_count(&broker, "crowd", 1, seconds(20)).await;
+        until_count(&broker, "crowd dead", COUNT as u32 - 1, seconds(20)).await;
     });
 }
 
@@ -238,7 +283,7 @@ fn time_goes_on_from_publication_over_a_restart() {
                 .await;
                 let gone = began.elapsed();
                 assert!(gone > millis(2_490), "{ending:?}: {queue} after {gone:?}");
-                assert!((0..20).eq(take_numbers(&broker, &format!("{queue} dead")).await));
+                assert!((0..20).eq(dead_of(&broker, queue, 20).await));
             }
             broker.stop().expect("exit status 0");
         }
@@ -261,7 +306,7 @@ fn what_expired_while_the_broker_was_down_is_dead_when_it_is_up() {
             let got = get(&mut connection, channel, queue, true).await;
             assert!(got.is_none(), "{queue}: {got:?}");
             until_count(&broker, queue, 0, seconds(1)).await;
-            let dead = take_numbers(&broker, &format!("{queue} dead")).await;
+            let dead = dead_of(&broker, queue, 20).await;
             assert!((0..20).eq(dead.iter().copied()), "{queue}: {dead:?}");
         }
         // And once only.
@@ -291,7 +336,7 @@ fn short_lived_messages_leave_from_behind_long_lived_ones_after_a_restart() {
             ending.restart(&mut broker);
             assert_eq!(messages_in(&broker, "after").await, Some(300));
             until_count(&broker, "after", 200, seconds(5)).await;
-            let dead = take_numbers(&broker, "after dead").await;
+            let dead = dead_of(&broker, "after", 100).await;
             assert!((0..100).map(|n| 3 * n + 2).eq(dead), "{ending:?}");
             fill(&broker, "after", 300..303, mixed).await;
             until_count(&broker, "after", 202, seconds(5)).await;
@@ -319,7 +364,7 @@ fn backlog_in_segments_expires_after_a_restart() {
                 assert_eq!(left, Some(COUNT as u32), "{queue}");
             }
             until_count(&broker, queue, 0, seconds(20)).await;
-            let dead = take_numbers(&broker, &format!("{queue} dead")).await;
+            let dead = dead_of(&broker, queue, COUNT).await;
             assert!((0..COUNT).eq(dead), "{queue}");
         }
     });

@@ -21,30 +21,25 @@ struct Declared {
     max_priority: u8,
     /// Makes it a quorum queue, which has no priorities.
     delivery_limit: Option<u8>,
+    /// What leaves is to go elsewhere, and waits for that: there is no vhost.
+    dead_letters: bool,
 }
 
 fn declared() -> impl Strategy<Value = Declared> {
     let some = |range| prop::option::of(range);
-    let all = (
-        some(0_u8..40),
-        some(0_u8..12),
-        any::<bool>(),
-        0_u8..4,
-        some(0_u8..3),
-    );
-    all.prop_map(
-        |(ttl, max_length, rejects, max_priority, delivery_limit)| Declared {
+    let limits = (some(0_u8..40), some(0_u8..12), some(0_u8..3));
+    let all = (limits, any::<bool>(), 0_u8..4, any::<bool>());
+    all.prop_map(|(limits, rejects, max_priority, dead_letters)| {
+        let (ttl, max_length, delivery_limit) = limits;
+        Declared {
             ttl,
             max_length,
             rejects,
-            max_priority: if delivery_limit.is_some() {
-                0
-            } else {
-                max_priority
-            },
+            max_priority: max_priority * u8::from(delivery_limit.is_none()),
             delivery_limit,
-        },
-    )
+            dead_letters,
+        }
+    })
 }
 
 impl Declared {
@@ -58,6 +53,9 @@ impl Declared {
         }
         if self.rejects {
             arguments.insert("x-overflow", "reject-publish");
+        }
+        if self.dead_letters {
+            arguments.insert("x-dead-letter-exchange", "");
         }
         if self.max_priority > 0 {
             arguments.insert("x-max-priority", i32::from(self.max_priority));
@@ -339,7 +337,7 @@ fn number(message: &Message) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
 
     #[test]
     fn rules_are_kept_as_the_model_says(
