@@ -16,6 +16,7 @@ mod death;
 mod definitions;
 mod error;
 mod exchange;
+mod internal_publish;
 mod locked;
 mod name;
 mod outbox;
@@ -27,6 +28,7 @@ mod restore;
 mod routing;
 mod session;
 mod sync;
+mod terms;
 #[cfg(test)]
 mod test_support;
 mod timer;

@@ -16,10 +16,12 @@ use crate::access::Operation;
 use crate::arguments::type_name;
 use crate::error::{Error, Resource};
 use crate::exchange::Head;
+use crate::internal_publish;
 use crate::positions::LogPositions;
 use crate::queue::{MAX_PER_HOLD, Refused};
 use crate::routing::{Route, route};
 use crate::session::Session;
+use crate::vhost::VHost;
 
 /// Bytes after which a run is handed over.
 const MAX_RUN_BYTES: usize = 64 * 1024;
@@ -204,6 +206,17 @@ impl Publisher {
             }
         }
         result
+    }
+
+    /// Has the histories on a message's way keep it, before it goes there.
+    pub fn remember(&mut self, vhost: &VHost, route: &Route, message: &Message) {
+        if route.histories.is_empty() {
+            return;
+        }
+        for queue in internal_publish::remember(vhost, route, message) {
+            let logged = internal_publish::put(&queue, [message.clone()]);
+            self.logged.extend(logged);
+        }
     }
 
     /// Hands the run to its queues.

@@ -10,7 +10,7 @@ use store::DefinitionChange;
 
 use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
 use crate::definitions;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Replay};
 use crate::queue::Queue;
 
 #[derive(Default)]
@@ -25,6 +25,8 @@ pub(crate) struct Topology {
     logged: DefinitionChange,
     /// Queues that went with their exchanges.
     gone: Vec<Arc<Queue>>,
+    /// What the destinations of new bindings are to get.
+    replays: Vec<Replay>,
     vhost: Arc<str>,
 }
 
@@ -50,6 +52,11 @@ impl Topology {
     /// held.
     pub fn take_gone(&mut self) -> Vec<Arc<Queue>> {
         std::mem::take(&mut self.gone)
+    }
+
+    /// What the destinations of new bindings are to get, since the last call; where no lock is held.
+    pub fn take_replays(&mut self) -> Vec<Replay> {
+        std::mem::take(&mut self.replays)
     }
 
     pub fn insert_exchange(&mut self, exchange: Exchange) {
@@ -103,8 +110,12 @@ impl Topology {
             return;
         };
         let durable = lasting && exchange.durable;
+        let destination = binding.destination.clone();
         if exchange.bind(key.clone(), binding, durable) {
             self.changed = true;
+            let history = exchange.history.as_ref();
+            self.replays
+                .extend(history.and_then(|history| history.replay_to(destination)));
             if durable {
                 let key = definitions::binding_key(&self.vhost, &key);
                 self.logged.define(&key, &[]);

@@ -11,6 +11,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use store::{Durability, Lsn, RecoveredQueue, Store};
 
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
+use crate::internal_publish;
 use crate::queue::{Queue, QueueOptions, Surroundings};
 use crate::timer::Timer;
 use crate::topology::Topology;
@@ -103,7 +104,11 @@ impl VHost {
             self.generation.fetch_add(1, Ordering::Release);
         }
         let gone = topology.take_gone();
+        let replays = topology.take_replays();
         drop(topology);
+        for replay in replays {
+            internal_publish::replay(self, &replay);
+        }
         for queue in gone {
             // Unconditional, so it cannot be refused.
             drop(queue.close(false, false));
