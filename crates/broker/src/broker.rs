@@ -14,6 +14,7 @@ use crate::alarm::Alarms;
 use crate::clock::Clock;
 use crate::definitions::{self, BadDefinition, Definitions};
 use crate::error::Error;
+use crate::events::{Events, INTERNAL_USER};
 use crate::name::ConnectionId;
 use crate::outbox::Outbox;
 use crate::session::Session;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub loopback_users: Vec<String>,
     /// Shown to clients as `cluster_name`.
     pub cluster_name: String,
+    /// The node's own name.
+    pub node_name: String,
     /// What confirms wait for, where a queue does not say.
     pub durability: Durability,
 }
@@ -51,6 +54,7 @@ impl Default for Settings {
             default_permissions: [".*".into(), ".*".into(), ".*".into()],
             loopback_users: vec!["guest".into()],
             cluster_name: "rabbit@localhost".into(),
+            node_name: "rabbit@localhost".into(),
             durability: Durability::default(),
         }
     }
@@ -119,6 +123,10 @@ pub struct Broker {
     pub store: Arc<Store>,
     /// What happens at a time. Somebody has to run it.
     pub timer: Arc<Timer>,
+    /// What happens, for those who want to know.
+    pub events: Arc<Events>,
+    /// The vhost that events are published in.
+    default_vhost: String,
     durability: Durability,
     pub(crate) vhosts: RwLock<HashMap<Arc<str>, Arc<VHost>>>,
 }
@@ -157,6 +165,7 @@ impl Broker {
         mut recovered: Recovered,
         clock: Clock,
     ) -> Result<Arc<Broker>, StartError> {
+        let events = Events::new(&settings.node_name, clock.now());
         let broker = Broker {
             users: Users::default(),
             alarms: Alarms::default(),
@@ -165,6 +174,8 @@ impl Broker {
             durability: settings.durability,
             store,
             timer: Timer::new(clock),
+            events,
+            default_vhost: settings.default_vhost.clone(),
             vhosts: RwLock::default(),
         };
         if recovered.definitions.is_empty() {
@@ -219,16 +230,23 @@ impl Broker {
         self.store.define(change);
         let vhost = self.make_vhost(name.into());
         vhosts.insert(vhost.name.clone(), vhost.clone());
+        drop(vhosts);
+        self.events.vhost_created(INTERNAL_USER, &vhost);
         vhost
     }
 
     pub(crate) fn make_vhost(&self, name: Arc<str>) -> Arc<VHost> {
-        VHost::new(
+        let vhost = VHost::new(
             name,
             self.store.clone(),
             self.durability,
             self.timer.clone(),
-        )
+            self.events.clone(),
+        );
+        if *vhost.name == *self.default_vhost {
+            vhost.publish_events();
+        }
+        vhost
     }
 
     /// The vhost of that name.

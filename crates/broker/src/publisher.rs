@@ -271,7 +271,10 @@ fn find(
                 headers,
                 properties,
             };
-            Ok(route(&topology, name, &head))
+            let mut route = route(&topology, name, &head);
+            route.traced = vhost.is_traced();
+            route.special |= route.traced;
+            Ok(route)
         }
     }
 }

@@ -130,6 +130,7 @@ fn settings(config: &Config) -> Settings {
         ],
         loopback_users: config.loopback_users.clone(),
         cluster_name: config.cluster_name.clone(),
+        node_name: config.node_name.clone(),
         durability: config.durability,
     }
 }

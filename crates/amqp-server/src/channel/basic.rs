@@ -2,6 +2,7 @@
 
 use amqp::method::basic;
 use amqp::{ReplyCode, ShortStr};
+use broker::events::ConsumerEvent;
 use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
 
 use super::unacked::Out;
@@ -70,6 +71,15 @@ impl Channel {
             prefetch: self.prefetch.clone(),
         });
         self.consumers.insert(tag.as_bytes().into(), handle);
+        let consumer = ConsumerEvent {
+            tag: &tag.lossy(),
+            ack_required: !consume.no_ack,
+            exclusive: consume.exclusive,
+            prefetch: self.consumer_prefetch,
+            arguments: &arguments,
+        };
+        let events = &core.broker.events;
+        events.consumer_created(&core.session, self.number, &queue, &consumer);
         core.reply(
             self.number,
             consume.no_wait,
@@ -113,6 +123,7 @@ impl Channel {
         self.consumers.remove(&consumer.tag);
         self.forget_replies(&consumer.queue.name);
         self.queues.release(consumer.queue_index, 1);
+        core.announce_end_of(consumer);
         core.notify_cancelled(self.number, &consumer.tag);
     }
 
@@ -125,15 +136,19 @@ impl Channel {
         };
         let tag = self.next_delivery_tag();
         if let Some(lease) = got.lease {
-            let queue = self.queues.enter(&queue);
+            let index = self.queues.enter(&queue);
             self.unacked.push(
                 tag,
                 Out {
-                    queue,
+                    queue: index,
                     lease,
                     counted: false,
                 },
             );
+        }
+        if core.session.vhost.is_traced() {
+            let session = &core.session;
+            session.trace_delivery(self.number, &queue, got.redelivered, &got.message);
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
         let message = encode::for_consumer(&got.message, got.deliveries);

@@ -133,6 +133,10 @@ impl Channel {
             self.unacked.restore(tag, out);
         }
         self.requeue_unacked();
+        if !self.closing {
+            let events = &core.broker.events;
+            events.channel_closed(&core.session, self.number);
+        }
     }
 
     /// Notes that something waits for the end of the batch of frames.

@@ -155,6 +155,9 @@ impl Channel {
         mandatory: bool,
         message: Message,
     ) -> Result<(), Exception> {
+        if route.traced {
+            core.session.trace_publish(self.number, &route, &message);
+        }
         if let Mode::Transaction(transaction) = &mut self.mode {
             return transaction
                 .publish(route, message, mandatory)

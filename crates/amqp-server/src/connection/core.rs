@@ -188,6 +188,7 @@ impl Core {
         let Some(consumer) = self.consumers.try_remove(handle.0 as usize) else {
             return false;
         };
+        self.announce_end_of(&consumer);
         self.session.cancel(&consumer.queue, consumer.id);
         let unsent = self.outbox.withdraw(|other| other == handle);
         let leased = unsent
@@ -198,6 +199,15 @@ impl Core {
             consumer.queue.take_back(unsent.into_iter());
         }
         leased > 0 && consumer.prefetch.release(leased as u32)
+    }
+
+    /// Tells whoever wants to know that a consumer has ended.
+    pub fn announce_end_of(&self, consumer: &Consumer) {
+        let events = &self.broker.events;
+        if events.wanted() {
+            let tag = String::from_utf8_lossy(&consumer.tag);
+            events.consumer_deleted(&self.session, consumer.channel, &consumer.queue, &tag);
+        }
     }
 
     pub fn own_exclusively(&mut self, queue: &Arc<Queue>) {
