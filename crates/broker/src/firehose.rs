@@ -9,6 +9,7 @@ use amqp::{FieldTable, FieldValue, Properties, Property, Value};
 use store::{Message, MessageHead};
 
 use crate::death::BCC;
+use crate::exchange::Exchange;
 use crate::internal_publish;
 use crate::queue::Queue;
 use crate::routing::Route;
@@ -24,6 +25,9 @@ const MAX_KEY: usize = 255;
 impl Session {
     /// A client has published a message on that channel. Its route says that it is traced.
     pub fn trace_publish(&self, channel: u16, route: &Route, message: &Message) {
+        if !self.copies_are_wanted() {
+            return;
+        }
         let mut bytes = 0;
         let is_known = |queue: &&std::sync::Arc<Queue>| {
             // Not those that clients cannot see: for delays, and for direct replies.
@@ -49,13 +53,21 @@ impl Session {
         redelivered: bool,
         message: &Message,
     ) {
-        if is_copy(message) || queue.name.starts_with(REPLY_TO) {
+        let hidden = queue.name.starts_with(REPLY_TO);
+        if hidden || is_copy(message) || !self.copies_are_wanted() {
             return;
         }
         let redelivered = FieldValue::I32(redelivered.into());
         let headers = self.origin(message).with("redelivered", redelivered);
         let headers = self.place(headers, channel);
         self.send_copy("deliver.", queue.name.as_bytes(), &headers, message);
+    }
+
+    /// True if copies lead anywhere: each has a body of its own.
+    fn copies_are_wanted(&self) -> bool {
+        let topology = self.vhost.read();
+        let exchange = topology.exchanges.get(EXCHANGE);
+        exchange.is_some_and(Exchange::has_bindings)
     }
 
     /// What the message itself says.

@@ -210,7 +210,7 @@ impl Publisher {
 
     /// Has the histories on a message's way keep it, before it goes there.
     pub fn remember(&mut self, vhost: &VHost, route: &Route, message: &Message) {
-        if route.histories.is_empty() {
+        if !route.is_remembered() {
             return;
         }
         for queue in internal_publish::remember(vhost, route, message) {

@@ -33,6 +33,13 @@ pub struct Route {
     pub(crate) histories: Vec<Passage>,
 }
 
+impl Route {
+    /// True where exchanges on the way remember messages that come.
+    pub fn is_remembered(&self) -> bool {
+        !self.histories.is_empty()
+    }
+}
+
 /// Up to this many, a list is searched faster than a set.
 const FEW: usize = 16;
 

@@ -94,7 +94,7 @@ impl Transaction {
         }
         let logged = locked.commit(store, &record);
         burial::bury(locked.release());
-        let passes = |(route, _): &(Arc<Route>, Message)| !route.histories.is_empty();
+        let passes = |(route, _): &(Arc<Route>, Message)| route.is_remembered();
         self.passed = publishes.into_iter().filter(passes).collect();
         Ok(logged)
     }

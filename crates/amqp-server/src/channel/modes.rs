@@ -74,7 +74,7 @@ impl ChannelTransaction {
         if unroutable && mandatory {
             self.unroutable.push(message.clone());
         }
-        if !unroutable || route.special {
+        if !unroutable || route.is_remembered() {
             self.work.publish(route, message)?;
         }
         Ok(())

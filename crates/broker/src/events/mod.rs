@@ -171,9 +171,13 @@ impl Events {
     pub(crate) fn publish(&self, caller: &str, event: Event) {
         // In a statement of its own, so that the lock is released.
         let home = self.home.read().upgrade();
-        if let Some(home) = home {
-            let message = event.message(caller, home.now());
-            internal_publish::publish(&home, EXCHANGE, &message);
+        match home {
+            Some(home) => {
+                let message = event.message(caller, home.now());
+                internal_publish::publish(&home, EXCHANGE, &message);
+            }
+            // The vhost was deleted, with all that was bound.
+            None => self.set_wanted(false),
         }
     }
 
