@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use amqp::frame::{self, END, Header, Kind, OVERHEAD};
 use amqp::{ContentHeader, Properties, ReplyCode, ShortStr, Writer};
+use broker::Annotation;
 use store::Message;
 
 use crate::connection::{Output, SHARED_BODY};
@@ -60,23 +61,25 @@ pub(crate) fn deliver(
 }
 
 /// A message as its consumer sees it: without those recipients that only the broker is to know, and
-/// with `x-delivery-count` if it has come back that often (RabbitMQ's quorum queues).
+/// with what its queue adds.
 #[inline]
-pub(crate) fn for_consumer(message: &Message, deliveries: u32) -> Cow<'_, Message> {
-    match deliveries == 0 && !message.has_bcc() {
+pub(crate) fn for_consumer(message: &Message, annotation: Annotation) -> Cow<'_, Message> {
+    match annotation == Annotation::None && !message.has_bcc() {
         true => Cow::Borrowed(message),
-        false => rewritten(message, deliveries),
+        false => rewritten(message, annotation),
     }
 }
 
 #[cold]
-fn rewritten(message: &Message, deliveries: u32) -> Cow<'_, Message> {
+fn rewritten(message: &Message, annotation: Annotation) -> Cow<'_, Message> {
     let properties = Properties::from_wire(message.properties());
     let headers = properties.headers().unwrap_or_default().to_owned();
     let headers = headers.map(|mut headers| {
         headers.remove("BCC");
-        if deliveries > 0 {
-            headers.insert("x-delivery-count", i64::from(deliveries));
+        match annotation {
+            Annotation::None => {}
+            Annotation::Returned(count) => headers.insert("x-delivery-count", i64::from(count)),
+            Annotation::Offset(offset) => headers.insert("x-stream-offset", offset as i64),
         }
         headers
     });
@@ -114,7 +117,7 @@ pub(crate) fn get_ok(
 
 /// Appends basic.return for an unroutable message.
 pub(crate) fn no_route(output: &mut Output, channel: u16, message: &Message, frame_max: u32) {
-    let message = &*for_consumer(message, 0);
+    let message = &*for_consumer(message, Annotation::None);
     let code = ReplyCode::NoRoute;
     let text = ShortStr::truncated(code.name());
     let routing = message.routing();

@@ -142,7 +142,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, broker: Arc<Broker>, options
         }
     };
     // Only now: shutting down waits for open connections, not for those that may never be.
-    broker.connections.open(id, outbox);
+    broker.connections.open(connection.session(), outbox);
     let _registration = Registration { broker, id };
     tracing::debug!(connection = id.0, %peer, "open");
     match connection.run().await {

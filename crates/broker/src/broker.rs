@@ -1,25 +1,31 @@
-//! The node: its vhosts, users, alarms, and the connections that are open.
+//! The node: its vhosts, users, parameters, alarms, and the connections that are open.
+//!
+//! Each has a small lock of its own. What survives a restart is logged under the lock that guards it,
+//! so that the log has the order of the changes; where several are needed, their order is vhosts →
+//! topology → users → parameters.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ahash::HashMap;
 use amqp::ReplyCode;
-use parking_lot::{Mutex, RwLock};
-use store::{DefinitionChange, Durability, Recovered, Store};
+use parking_lot::RwLock;
+use store::{DefinitionChange, Durability, Lsn, Recovered, Store};
 
 use crate::access::{Login, PasswordHash, Permissions, User, Users};
 use crate::alarm::Alarms;
 use crate::clock::Clock;
+use crate::connections::Connections;
 use crate::definitions::{self, BadDefinition, Definitions};
 use crate::error::Error;
-use crate::events::{Events, INTERNAL_USER};
+use crate::events::Events;
+use crate::metadata::VHostMetadata;
 use crate::name::ConnectionId;
-use crate::outbox::Outbox;
+use crate::parameters::Parameters;
 use crate::session::Session;
 use crate::timer::Timer;
-use crate::vhost::VHost;
+use crate::vhost::{Node, VHost};
 
 /// What a new node starts with.
 #[derive(Debug, Clone)]
@@ -38,10 +44,13 @@ pub struct Settings {
     pub loopback_users: Vec<String>,
     /// Shown to clients as `cluster_name`.
     pub cluster_name: String,
-    /// The node's own name.
+    /// The node's own name, as traces and the names of shards have it.
     pub node_name: String,
     /// What confirms wait for, where a queue does not say.
     pub durability: Durability,
+    /// Whether a new node gets the first user and vhost at all: not where definitions say who may
+    /// come.
+    pub set_up: bool,
 }
 
 impl Default for Settings {
@@ -56,55 +65,8 @@ impl Default for Settings {
             cluster_name: "rabbit@localhost".into(),
             node_name: "rabbit@localhost".into(),
             durability: Durability::default(),
+            set_up: true,
         }
-    }
-}
-
-/// The open connections' outboxes, to reach their owners.
-#[derive(Debug, Default)]
-pub struct Connections {
-    next_id: AtomicU64,
-    open: Mutex<HashMap<ConnectionId, Arc<Outbox>>>,
-    stopping: AtomicBool,
-}
-
-impl Connections {
-    /// An id for a client that has just come.
-    pub fn next_id(&self) -> ConnectionId {
-        ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
-    }
-
-    /// Registers a connection whose handshake is done.
-    pub fn open(&self, id: ConnectionId, outbox: Arc<Outbox>) {
-        self.open.lock().insert(id, outbox);
-    }
-
-    /// Forgets a connection.
-    pub fn close(&self, id: ConnectionId) {
-        self.open.lock().remove(&id);
-    }
-
-    /// Number of open connections.
-    pub fn count(&self) -> usize {
-        self.open.lock().len()
-    }
-
-    /// Wakes every connection's task, to look at alarms and at [`Connections::stopping`].
-    pub fn wake_all(&self) {
-        let open: Vec<Arc<Outbox>> = self.open.lock().values().cloned().collect();
-        open.iter().for_each(|outbox| outbox.wake());
-    }
-
-    /// Asks every connection to close with 320.
-    pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.wake_all();
-    }
-
-    /// True once the node is shutting down.
-    #[inline]
-    pub fn stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
     }
 }
 
@@ -119,6 +81,7 @@ pub struct Broker {
     pub connections: Connections,
     /// Shown to clients.
     pub cluster_name: String,
+    pub(crate) node_name: Arc<str>,
     /// What is kept.
     pub store: Arc<Store>,
     /// What happens at a time. Somebody has to run it.
@@ -128,6 +91,9 @@ pub struct Broker {
     /// The vhost that events are published in.
     default_vhost: String,
     durability: Durability,
+    pub(crate) parameters: Parameters,
+    /// Where in the log the last change of what belongs to no vhost's topology is.
+    logged: AtomicU64,
     pub(crate) vhosts: RwLock<HashMap<Arc<str>, Arc<VHost>>>,
 }
 
@@ -171,15 +137,20 @@ impl Broker {
             alarms: Alarms::default(),
             connections: Connections::default(),
             cluster_name: settings.cluster_name.clone(),
+            node_name: settings.node_name.as_str().into(),
             durability: settings.durability,
             store,
+            parameters: Parameters::default(),
+            logged: AtomicU64::new(0),
             timer: Timer::new(clock),
             events,
             default_vhost: settings.default_vhost.clone(),
             vhosts: RwLock::default(),
         };
         if recovered.definitions.is_empty() {
-            broker.set_up(&settings)?;
+            if settings.set_up {
+                broker.set_up(&settings)?;
+            }
         } else {
             let definitions = Definitions::read(&recovered.definitions)?;
             broker.restore(definitions, &mut recovered);
@@ -202,51 +173,52 @@ impl Broker {
             permissions: [(vhost.clone(), permissions)].into_iter().collect(),
         };
         let mut change = DefinitionChange::default();
-        change.define(&definitions::vhost_key(&vhost), &[]);
+        let metadata = VHostMetadata {
+            description: "Default virtual host".to_owned(),
+            ..VHostMetadata::default()
+        };
+        change.define(&definitions::vhost_key(&vhost), &metadata.encode());
         definitions::define_user(&mut change, &user);
-        self.store.define(change);
-        let made = self.make_vhost(vhost.clone());
+        self.define(change);
+        let made = self.make_vhost(vhost.clone(), metadata);
         self.vhosts.write().insert(vhost, made);
         self.users.insert(user);
         Ok(())
     }
 
-    /// Adds or replaces a user with its permissions.
-    pub fn add_user(&self, user: User) {
-        let mut change = DefinitionChange::default();
-        definitions::define_user(&mut change, &user);
-        self.store.define(change);
-        self.users.insert(user);
-    }
-
-    /// Adds a vhost, or returns the one that is there.
-    pub fn add_vhost(&self, name: &str) -> Arc<VHost> {
-        let mut vhosts = self.vhosts.write();
-        if let Some(vhost) = vhosts.get(name) {
-            return vhost.clone();
-        }
-        let mut change = DefinitionChange::default();
-        change.define(&definitions::vhost_key(name), &[]);
-        self.store.define(change);
-        let vhost = self.make_vhost(name.into());
-        vhosts.insert(vhost.name.clone(), vhost.clone());
-        drop(vhosts);
-        self.events.vhost_created(INTERNAL_USER, &vhost);
-        vhost
-    }
-
-    pub(crate) fn make_vhost(&self, name: Arc<str>) -> Arc<VHost> {
-        let vhost = VHost::new(
-            name,
-            self.store.clone(),
-            self.durability,
-            self.timer.clone(),
-            self.events.clone(),
-        );
+    pub(crate) fn make_vhost(&self, name: Arc<str>, metadata: VHostMetadata) -> Arc<VHost> {
+        let node = Node {
+            name: self.node_name.clone(),
+            store: self.store.clone(),
+            durability: self.durability,
+            timer: self.timer.clone(),
+            events: self.events.clone(),
+        };
+        let vhost = VHost::new(name, metadata, &node);
         if *vhost.name == *self.default_vhost {
             vhost.publish_events();
         }
         vhost
+    }
+
+    /// Logs a change of what belongs to no topology.
+    pub(crate) fn define(&self, change: DefinitionChange) {
+        self.note_logged(self.store.define(change));
+    }
+
+    /// Something that belongs to no topology was logged there.
+    pub(crate) fn note_logged(&self, lsn: Option<Lsn>) {
+        if let Some(lsn) = lsn {
+            self.logged.fetch_max(lsn.0, Ordering::AcqRel);
+        }
+    }
+
+    /// All changes of definitions that were made before are durable once this position is.
+    pub fn definitions_logged(&self) -> Lsn {
+        let own = Lsn(self.logged.load(Ordering::Acquire));
+        let vhosts = self.vhosts.read();
+        let of_vhosts = vhosts.values().map(|vhost| vhost.definitions_logged());
+        of_vhosts.max().map_or(own, |lsn| lsn.max(own))
     }
 
     /// The vhost of that name.

@@ -38,7 +38,7 @@ fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work) {
         // In a statement of its own, so that the lock is released.
         let next = queue.lock().next_dead();
         let Some((to, dead)) = next else { return };
-        let letters = dead.into_iter();
+        let letters = with_bodies(queue, vhost, dead).into_iter();
         let letters: Vec<Letter> = letters
             .map(|dead| Letter::new(queue, vhost, &to, dead))
             .collect();
@@ -56,10 +56,7 @@ struct Letter {
 }
 
 impl Letter {
-    fn new(queue: &Queue, vhost: &VHost, to: &Onward, mut dead: Dead) -> Letter {
-        if dead.message.is_none() {
-            dead.message = read(queue, vhost, &dead);
-        }
+    fn new(queue: &Queue, vhost: &VHost, to: &Onward, dead: Dead) -> Letter {
         let (message, route) = match (&dead.message, to) {
             (Some(message), Onward::DeadLetters(to)) => address(queue, vhost, to, message, &dead),
             (Some(message), Onward::Due(exchange)) => let_go(queue, vhost, exchange, message),
@@ -82,20 +79,34 @@ impl Letter {
     }
 }
 
-/// The message, from its segment.
-fn read(queue: &Queue, vhost: &VHost, dead: &Dead) -> Option<Message> {
-    let load = queue.lock().plan_dead(dead)?;
-    match vhost.store.load_now(load) {
-        Ok(loaded) => loaded
-            .messages
-            .into_iter()
-            .find(|(seq, _)| *seq == dead.seq)
-            .map(|(_, message)| message),
-        Err(error) => {
-            tracing::error!(queue = %queue.name, %error, "cannot read a message to dead-letter it");
-            None
+/// Reads those that lie in segments; of what is read at once, all that is wanted is taken. One that
+/// cannot be read stays without its message.
+fn with_bodies(queue: &Queue, vhost: &VHost, mut dead: Vec<Dead>) -> Vec<Dead> {
+    for at in 0..dead.len() {
+        if dead[at].message.is_some() {
+            continue;
+        }
+        // In a statement of its own, so that the lock is not held while it is read.
+        let load = queue.lock().plan_dead(&dead[at]);
+        let Some(load) = load else { continue };
+        let loaded = match vhost.store.load_now(load) {
+            Ok(loaded) => loaded.messages,
+            Err(error) => {
+                tracing::error!(queue = %queue.name, %error, "cannot read messages to move them");
+                continue;
+            }
+        };
+        let lane = dead[at].lane;
+        for wanted in dead[at..].iter_mut().filter(|dead| dead.lane == lane) {
+            let found = loaded.binary_search_by_key(&wanted.seq, |(seq, _)| *seq);
+            if let Ok(found) = found {
+                wanted
+                    .message
+                    .get_or_insert_with(|| loaded[found].1.clone());
+            }
         }
     }
+    dead
 }
 
 fn address(

@@ -1,12 +1,17 @@
 //! Definitions as the store keeps them: what each key and value says.
 //!
 //! ```text
-//! vhost       v │ name                            {}
+//! vhost       v │ name                            description, tags, default queue type
 //! user        u │ name                            password hash, tags
 //! permission  p │ user │ vhost                    configure, write, read
 //! exchange    x │ vhost │ name                    type, flags, arguments
 //! queue       q │ vhost │ name                    stream, flags, arguments
 //! binding     b │ vhost │ source │ kind │ destination │ routing key │ arguments    {}
+//! policy      l │ vhost │ name                    pattern, apply-to, priority, definition
+//! operator's  o │ vhost │ name                    the same
+//! parameter   r │ vhost │ component │ name        JSON
+//! global one  g │ name                            JSON
+//! topic perm. t │ user │ vhost │ exchange         write, read
 //! ```
 //!
 //! Parts of a key follow each other behind their lengths as u16, big-endian, so that keys sort by
@@ -22,6 +27,8 @@ use store::{DefinitionChange, DefinitionMap, StreamId};
 use crate::access::{PasswordHash, Permissions, User};
 use crate::binding::{BindingKey, DestinationKey};
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
+use crate::metadata::VHostMetadata;
+use crate::policy::{Authority, Policy};
 use crate::queue::{Queue, QueueOptions};
 
 const VHOST: u8 = b'v';
@@ -30,6 +37,11 @@ const PERMISSION: u8 = b'p';
 const EXCHANGE: u8 = b'x';
 const QUEUE: u8 = b'q';
 const BINDING: u8 = b'b';
+const POLICY: u8 = b'l';
+const OPERATOR_POLICY: u8 = b'o';
+const PARAMETER: u8 = b'r';
+const GLOBAL_PARAMETER: u8 = b'g';
+const TOPIC_PERMISSION: u8 = b't';
 
 /// A definition does not say what its kind must say.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +109,49 @@ pub(crate) fn binding_key(vhost: &str, binding: &BindingKey) -> Vec<u8> {
     // Arguments may be longer than a part.
     key.extend(binding.arguments.iter());
     key
+}
+
+pub(crate) fn policy_key(authority: Authority, vhost: &str, name: &str) -> Vec<u8> {
+    let kind = match authority {
+        Authority::User => POLICY,
+        Authority::Operator => OPERATOR_POLICY,
+    };
+    key(kind, &[vhost.as_bytes(), name.as_bytes()])
+}
+
+pub(crate) fn parameter_key(vhost: &str, component: &str, name: &str) -> Vec<u8> {
+    let parts = [vhost, component, name].map(str::as_bytes);
+    key(PARAMETER, &parts)
+}
+
+pub(crate) fn global_parameter_key(name: &str) -> Vec<u8> {
+    key(GLOBAL_PARAMETER, &[name.as_bytes()])
+}
+
+pub(crate) fn topic_permission_key(user: &str, vhost: &str, exchange: &str) -> Vec<u8> {
+    let parts = [user, vhost, exchange].map(str::as_bytes);
+    key(TOPIC_PERMISSION, &parts)
+}
+
+pub(crate) fn policy_value(policy: &Policy) -> Vec<u8> {
+    FieldTable::new()
+        .with("pattern", policy.pattern.as_str())
+        .with("apply-to", &*policy.apply_to.to_string())
+        .with("priority", policy.priority)
+        .with("definition", FieldValue::Bytes(policy.definition.encode()))
+        .encode()
+}
+
+/// A parameter's value, of which only its component knows the meaning.
+pub(crate) fn parameter_value(json: &str) -> Vec<u8> {
+    FieldTable::new().with("json", json).encode()
+}
+
+pub(crate) fn topic_permission_value(write: &str, read: &str) -> Vec<u8> {
+    FieldTable::new()
+        .with("write", write)
+        .with("read", read)
+        .encode()
 }
 
 pub(crate) fn user_value(user: &User) -> Vec<u8> {
@@ -198,11 +253,18 @@ impl BindingDefinition {
 /// Everything that was defined.
 #[derive(Default)]
 pub(crate) struct Definitions {
-    pub vhosts: Vec<Arc<str>>,
+    pub vhosts: Vec<(Arc<str>, VHostMetadata)>,
     pub users: Vec<User>,
     pub exchanges: Vec<ExchangeDefinition>,
     pub queues: Vec<QueueDefinition>,
     pub bindings: Vec<BindingDefinition>,
+    /// With their vhosts.
+    pub policies: Vec<(Arc<str>, Authority, Policy)>,
+    /// Vhost, component, name and value.
+    pub parameters: Vec<([Arc<str>; 3], String)>,
+    pub global_parameters: Vec<(Arc<str>, String)>,
+    /// User, vhost and exchange; write and read.
+    pub topic_permissions: Vec<([Arc<str>; 3], [String; 2])>,
 }
 
 impl Definitions {
@@ -243,7 +305,7 @@ impl Definitions {
             .collect::<Option<Vec<Arc<str>>>>()?;
         let value = Value(Table::from_wire(value).to_owned().ok()?);
         match (kind, &names[..]) {
-            (VHOST, [name]) => self.vhosts.push(name.clone()),
+            (VHOST, [name]) => self.vhosts.push((name.clone(), value.metadata())),
             (USER, [name]) => self.users.push(User {
                 name: name.clone(),
                 password: PasswordHash::from_base64(value.text("password_hash")?)?,
@@ -284,7 +346,43 @@ impl Definitions {
                     arguments: value.arguments()?,
                 },
             }),
+            _ => return self.read_setting(kind, &names, &value),
+        }
+        Some(())
+    }
+
+    /// Policies, parameters and topic permissions.
+    fn read_setting(&mut self, kind: u8, names: &[Arc<str>], value: &Value) -> Option<()> {
+        match (kind, names) {
+            (POLICY | OPERATOR_POLICY, [vhost, name]) => {
+                let authority = match kind {
+                    POLICY => Authority::User,
+                    _ => Authority::Operator,
+                };
+                let (pattern, apply_to) = (value.text("pattern")?, value.text("apply-to")?);
+                let priority = value.0.get("priority")?.as_i64()?;
+                let definition = value.table("definition")?;
+                let policy =
+                    Policy::new(authority, name, pattern, apply_to, priority, definition).ok()?;
+                self.policies.push((vhost.clone(), authority, policy));
+            }
+            (PARAMETER, [vhost, component, name]) => {
+                let key = [vhost, component, name].map(Arc::clone);
+                self.parameters.push((key, value.text("json")?.to_owned()));
+            }
+            (GLOBAL_PARAMETER, [name]) => {
+                let json = value.text("json")?.to_owned();
+                self.global_parameters.push((name.clone(), json));
+            }
+            (TOPIC_PERMISSION, [user, vhost, exchange]) => {
+                let key = [user, vhost, exchange].map(Arc::clone);
+                let patterns = [value.text("write")?, value.text("read")?].map(str::to_owned);
+                self.topic_permissions.push((key, patterns));
+            }
             (VHOST | USER | PERMISSION | EXCHANGE | QUEUE, _) => return None,
+            (POLICY | OPERATOR_POLICY | PARAMETER | GLOBAL_PARAMETER | TOPIC_PERMISSION, _) => {
+                return None;
+            }
             _ => {}
         }
         Some(())
@@ -337,8 +435,21 @@ impl Value {
             .collect()
     }
 
+    fn metadata(&self) -> VHostMetadata {
+        let text = |name| self.text(name).map(str::to_owned);
+        VHostMetadata {
+            description: text("description").unwrap_or_default(),
+            tags: self.tags(),
+            default_queue_type: text("default_queue_type"),
+        }
+    }
+
     fn arguments(&self) -> Option<FieldTable> {
-        match self.0.get("arguments") {
+        self.table("arguments")
+    }
+
+    fn table(&self, name: &str) -> Option<FieldTable> {
+        match self.0.get(name) {
             Some(FieldValue::Bytes(encoded)) => Table::from_wire(encoded).to_owned().ok(),
             _ => None,
         }

@@ -10,6 +10,7 @@ use std::task::Waker;
 use store::Message;
 
 use crate::queue::{LeaseId, QueueSeq};
+use crate::sharding::ShardHandle;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Messages that an outbox holds at most.
@@ -33,6 +34,27 @@ pub enum Origin {
     Taken(QueueSeq),
 }
 
+/// What a queue adds to a message's headers for its consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Annotation {
+    /// Nothing.
+    #[default]
+    None,
+    /// How often it has come back (`x-delivery-count`).
+    Returned(u32),
+    /// Its offset in a stream (`x-stream-offset`).
+    Offset(u64),
+}
+
+impl Annotation {
+    pub(crate) fn returned(count: u32) -> Self {
+        match count {
+            0 => Annotation::None,
+            count => Annotation::Returned(count),
+        }
+    }
+}
+
 /// A message on its way to a consumer.
 #[derive(Debug)]
 pub struct Delivery {
@@ -44,8 +66,8 @@ pub struct Delivery {
     pub consumer: ConsumerHandle,
     /// It was out for delivery before.
     pub redelivered: bool,
-    /// How often it has come back, if the queue counts that.
-    pub deliveries: u32,
+    /// What the queue adds to its headers.
+    pub annotation: Annotation,
 }
 
 /// Something to send.
@@ -55,6 +77,8 @@ pub enum Outgoing {
     Delivery(Delivery),
     /// The consumer's queue has gone.
     Cancelled(ConsumerHandle),
+    /// The shards of a consumer may be others from now on.
+    Rebalance(ShardHandle),
     /// The consumer has kept a message for longer than that, in milliseconds.
     TimedOut(ConsumerHandle, u64),
 }
@@ -130,6 +154,10 @@ impl Outbox {
 
     pub(crate) fn push_timed_out(&self, handle: ConsumerHandle, after: u64) -> Option<Waker> {
         self.push_notice(Outgoing::TimedOut(handle, after))
+    }
+
+    pub(crate) fn push_rebalance(&self, handle: ShardHandle) -> Option<Waker> {
+        self.push_notice(Outgoing::Rebalance(handle))
     }
 
     fn push_notice(&self, notice: Outgoing) -> Option<Waker> {

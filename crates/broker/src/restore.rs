@@ -1,4 +1,4 @@
-//! After a restart: vhosts, users, exchanges, queues and bindings as they were defined, queues
+//! After a restart: vhosts, users, parameters, policies, exchanges, queues and bindings as they were defined, queues
 //! with the messages that the store has found.
 
 use std::sync::Arc;
@@ -16,14 +16,24 @@ impl Broker {
     pub(crate) fn restore(&self, found: Definitions, recovered: &mut Recovered) {
         {
             let mut vhosts = self.vhosts.write();
-            for name in found.vhosts {
-                vhosts.insert(name.clone(), self.make_vhost(name));
+            for (name, metadata) in found.vhosts {
+                vhosts.insert(name.clone(), self.make_vhost(name, metadata));
             }
         }
         found
             .users
             .into_iter()
             .for_each(|user| self.users.insert(user));
+        self.users
+            .restore_topic_permissions(found.topic_permissions);
+        self.parameters
+            .restore(found.parameters, found.global_parameters);
+        // Before whatever they apply to.
+        for (vhost, authority, policy) in found.policies {
+            if let Some(vhost) = self.vhost(&vhost) {
+                vhost.restore(|topology| topology.set_policies([(authority, policy)]));
+            }
+        }
         for exchange in found.exchanges {
             if let Some(vhost) = self.vhost(&exchange.vhost) {
                 let delayed = exchange
@@ -54,6 +64,9 @@ impl Broker {
             }
         }
         self.forget_queues(&gone);
+        // What a policy asked for may have been cut short by the end of the process.
+        let vhosts: Vec<Arc<VHost>> = self.vhosts.read().values().cloned().collect();
+        vhosts.iter().for_each(|vhost| vhost.change(|_| ()));
     }
 
     fn restore_queue(&self, queue: QueueDefinition, recovered: &mut Recovered) {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::binding::Destination;
 use crate::exchange::{Head, Passage};
-use crate::queue::{Queue, delay};
+use crate::queue::{Queue, QueueKind, delay};
 use crate::topology::Topology;
 
 /// The queues that a message goes to; each once.
@@ -22,6 +22,8 @@ pub struct Route {
     pub logged: bool,
     /// True where some of the queues must know when their messages came.
     pub timed: bool,
+    /// True where some of the queues keep every message over a restart, whatever it says itself.
+    pub keeps_all: bool,
     /// True where some of the queues may refuse messages.
     pub may_reject: bool,
     /// True where more is to be done for a message than to put it in its queues: it may be
@@ -74,6 +76,7 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
     let may_reject = any(|queue| queue.traits.may_reject());
     Route {
         logged: any(|queue| queue.logged),
+        keeps_all: any(|queue| queue.kind == QueueKind::Stream),
         timed: any(|queue| queue.traits.timed()),
         may_reject,
         special: may_reject || !histories.is_empty(),

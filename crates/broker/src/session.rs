@@ -12,13 +12,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::access::{Operation, Permissions, User};
 use crate::binding::{Binding, BindingKey, Destination};
 use crate::client_info::ClientInfo;
+use crate::consumers::ConsumerInfo;
 use crate::error::{Error, Resource};
 use crate::exchange::ExchangeOptions;
 use crate::name::ConnectionId;
+use crate::outbox::{ConsumerHandle, Outbox};
 use crate::queue::{
-    ConsumerId, ConsumerOptions, Got, Queue, QueueOptions, consumer_priority, consumer_timeout,
-    unsupported,
+    ConsumerId, ConsumerOptions, Got, LeaseId, Queue, QueueKind, QueueOptions, StreamOptions,
+    consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
 };
+use crate::sharding::{ShardHandle, ShardMember};
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -115,6 +118,44 @@ impl Session {
         Resource::exchange(name, &self.vhost.name)
     }
 
+    /// The shards that the name of an exchange stands for where a queue is meant.
+    fn shards(&self, name: &str) -> Option<Vec<Arc<Queue>>> {
+        self.vhost.read().shards(name, &self.vhost.node)
+    }
+
+    /// Fails with 406 where the name stands for shards: that cannot be done to all of them.
+    fn refuse_shards(&self, operation: &str, name: &str) -> Result<(), Error> {
+        match self.shards(name) {
+            Some(_) => Err(Error::precondition(format!(
+                "Can't {operation} sharded queue: {name}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// basic.consume on the name of an exchange with shards: the consumer's part of them. `None`
+    /// where the name is that of a queue.
+    pub fn join_shards(
+        &self,
+        name: &str,
+        outbox: &Arc<Outbox>,
+        handle: ShardHandle,
+    ) -> Option<ShardMember> {
+        self.shards(name)?;
+        let exchange = self.vhost.read().exchanges.get(name)?.name.clone();
+        let outbox = outbox.clone();
+        Some(ShardMember::join(&self.vhost, &exchange, outbox, handle))
+    }
+
+    /// The shard that basic.get takes from: of those with messages the one with the fewest
+    /// consumers.
+    fn shard_to_get_from(&self, name: &str) -> Option<Arc<Queue>> {
+        let shards = self.shards(name)?.into_iter();
+        let counted = shards.map(|queue| (queue.counts(), queue));
+        let best = counted.min_by_key(|(counts, _)| (counts.ready == 0, counts.consumers));
+        best.map(|(_, queue)| queue)
+    }
+
     /// The queue of that name, unless it is another connection's.
     pub fn queue(&self, name: &str) -> Result<Arc<Queue>, Error> {
         let queue = self.vhost.queue(name);
@@ -184,6 +225,10 @@ impl Session {
 
     /// queue.declare with `passive`.
     pub fn check_queue(&self, name: &str) -> Result<Declared, Error> {
+        if let Some(shards) = self.shards(name) {
+            let first = shards.first().map(|first| Declared::new(first.clone()));
+            return first.ok_or_else(|| Error::not_found(self.queue_resource(name)));
+        }
         if name.starts_with(REPLY_TO) && name.len() > REPLY_TO.len() {
             // Whoever was given the address of replies may ask whether somebody waits for them.
             let queue = self.vhost.queue(name);
@@ -198,8 +243,13 @@ impl Session {
 
     /// queue.declare; an empty name gets one made up.
     pub fn declare_queue(&self, name: &str, mut options: QueueOptions) -> Result<Declared, Error> {
+        if let Some(first) = self.shards(name).as_deref().and_then(<[_]>::first) {
+            first.assert_equivalent(&options)?;
+            return Ok(Declared::new(first.clone()));
+        }
         // An exclusive queue ends with its connection, so it cannot survive a restart.
         options.durable &= options.exclusive.is_none();
+        self.vhost.add_queue_type(&mut options);
         let generated;
         let server_named = name.is_empty();
         let name = if server_named {
@@ -240,6 +290,7 @@ impl Session {
         if_unused: bool,
         if_empty: bool,
     ) -> Result<usize, Error> {
+        self.refuse_shards("delete", name)?;
         self.permit(Operation::Configure, self.queue_resource(name))?;
         let Some(queue) = self.vhost.queue(name) else {
             return Ok(0);
@@ -258,8 +309,13 @@ impl Session {
 
     /// queue.purge; returns how many messages went.
     pub fn purge_queue(&self, name: &str) -> Result<usize, Error> {
+        self.refuse_shards("purge", name)?;
         self.permit(Operation::Read, self.queue_resource(name))?;
-        self.queue(name).map(|queue| queue.purge())
+        let queue = self.queue(name)?;
+        if queue.kind == QueueKind::Stream {
+            return Err(not_for_streams("queue.purge", queue.resource()));
+        }
+        Ok(queue.purge())
     }
 
     /// queue.bind.
@@ -270,6 +326,7 @@ impl Session {
         routing_key: &[u8],
         arguments: FieldTable,
     ) -> Result<(), Error> {
+        self.refuse_shards("bind", queue)?;
         self.permit_binding(self.queue_resource(queue), exchange)?;
         self.change(|topology| {
             let source = self.source(topology, exchange, routing_key, &arguments)?;
@@ -296,6 +353,7 @@ impl Session {
         routing_key: &[u8],
         arguments: FieldTable,
     ) -> Result<(), Error> {
+        self.refuse_shards("unbind", queue)?;
         self.permit_binding(self.queue_resource(queue), exchange)?;
         self.change(|topology| {
             let Some(queue) = topology.queues.get(queue).cloned() else {
@@ -353,8 +411,13 @@ impl Session {
 
     /// basic.get.
     pub fn get(&self, name: &str, no_ack: bool) -> Result<(Arc<Queue>, Option<Got>), Error> {
+        let shard = self.shard_to_get_from(name);
+        let name = shard.as_ref().map_or(name, |shard| &*shard.name);
         self.permit(Operation::Read, self.queue_resource(name))?;
         let queue = self.queue(name)?;
+        if queue.kind == QueueKind::Stream {
+            return Err(not_for_streams("basic.get", queue.resource()));
+        }
         match queue.get(&self.vhost.store, no_ack) {
             Ok(got) => Ok((queue, got)),
             Err(error) => {
@@ -376,8 +439,14 @@ impl Session {
         let resource = self.queue_resource(name);
         self.permit(Operation::Read, resource)?;
         let queue = self.queue(name)?;
+        refuse_stream_arguments(arguments, queue.kind, resource)?;
         options.priority = consumer_priority(arguments, resource)?;
         options.timeout = consumer_timeout(arguments, resource)?;
+        if queue.kind == QueueKind::Stream {
+            check_reader(&options, resource)?;
+            let reads = StreamOptions::from_arguments(arguments, queue.now(), resource)?;
+            options.stream = Some(reads);
+        }
         let id = queue.add_consumer(options)?;
         if queue.auto_delete && queue.logged && !queue.consumed.swap(true, Ordering::Relaxed) {
             self.change(|topology| topology.note_consumed(&queue));
@@ -402,11 +471,44 @@ impl Session {
         Ok((queue, id))
     }
 
-    /// Ends a consumer, and the auto-delete queue that it was the last of.
-    pub fn cancel(&self, queue: &Arc<Queue>, consumer: ConsumerId) {
-        if queue.remove_consumer(consumer) && queue.auto_delete {
+    /// Says more about a consumer that has just come, for those who list consumers; until it is
+    /// cancelled.
+    pub fn describe_consumer(
+        &self,
+        queue: &Queue,
+        id: ConsumerId,
+        describe: impl FnOnce(ConnectionId) -> ConsumerInfo,
+    ) {
+        let info = describe(self.connection);
+        self.vhost.events.consumer_created(self, queue, &info);
+        self.vhost.consumers.add(queue, id, info);
+    }
+
+    /// The same consumer has ended with its queue.
+    pub fn forget_consumer(&self, queue: &Queue, id: ConsumerId) {
+        if let Some(info) = self.vhost.consumers.remove(queue, id) {
+            self.vhost.events.consumer_deleted(self, queue, &info);
+        }
+    }
+
+    /// Ends consumers of one queue and outbox, and the auto-delete queue that they were the last of.
+    /// What was on its way to them, and these leases, return to their places. Returns how many
+    /// messages on their way were to be acknowledged.
+    pub fn end_consumers(
+        &self,
+        queue: &Arc<Queue>,
+        consumers: &[(ConsumerId, ConsumerHandle)],
+        outbox: &Outbox,
+        unacked: &[LeaseId],
+    ) -> u32 {
+        for (id, _) in consumers {
+            self.forget_consumer(queue, *id);
+        }
+        let removed = queue.remove_consumers(consumers, outbox, unacked);
+        if removed.last && queue.auto_delete {
             self.vhost.delete_queue(queue);
         }
+        removed.unsent
     }
 
     /// What a new entity passes on to an exchange, its user must be able to read from the one and
@@ -442,6 +544,24 @@ impl Session {
         exchange.validate_binding(routing_key, arguments)?;
         Ok(exchange.name.clone())
     }
+}
+
+/// A consumer of a stream gets as much as it acknowledges, and no more.
+fn check_reader(options: &ConsumerOptions, resource: Resource<'_>) -> Result<(), Error> {
+    if options.no_ack {
+        return Err(not_for_streams("automatic acknowledgement", resource));
+    }
+    if options.prefetch == 0 {
+        return Err(Error::precondition(format!(
+            "consumer prefetch count is not set for '{resource}'"
+        )));
+    }
+    Ok(())
+}
+
+fn not_for_streams(what: &str, resource: Resource<'_>) -> Error {
+    let text = format!("{what} not supported by stream queues {resource}");
+    Error::new(ReplyCode::NotImplemented, text)
 }
 
 /// Says which arguments are kept and compared, but do nothing in this version.

@@ -3,6 +3,7 @@
 //! Plain data behind the vhost's lock; knows nothing of users or connections. Each change of what
 //! survives a restart is gathered in `logged`, for the vhost to log before it gives up the lock.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ahash::{HashMap, HashSet};
@@ -12,6 +13,7 @@ use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
 use crate::definitions;
 use crate::events::{self, Event, Events};
 use crate::exchange::{Exchange, Replay};
+use crate::policy::{Authority, Policies, Policy, Target};
 use crate::queue::Queue;
 use crate::session::REPLY_TO;
 
@@ -21,12 +23,17 @@ pub(crate) struct Topology {
     pub queues: HashMap<Arc<str>, Arc<Queue>>,
     /// Bindings by where they lead, so that a destination can go without a search.
     by_destination: HashMap<DestinationKey, HashSet<BindingKey>>,
+    policies: Policies,
     /// Routes may have changed since this was last taken.
     changed: bool,
     /// Changes that the log must hear of.
     logged: DefinitionChange,
+    /// The vhost has gone: nothing is logged any more.
+    pub dissolved: bool,
     /// Queues that went with their exchanges.
     gone: Vec<Arc<Queue>>,
+    /// Exchanges whose policies ask for other shards than there are.
+    resharded: BTreeSet<Arc<str>>,
     /// What the destinations of new bindings are to get.
     replays: Vec<Replay>,
     /// What has happened, for those who want to know.
@@ -54,6 +61,11 @@ impl Topology {
     /// True if routes may have changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
+    }
+
+    /// Exchanges whose policies ask for other shards than there are, since the last call.
+    pub fn take_resharded(&mut self) -> BTreeSet<Arc<str>> {
+        std::mem::take(&mut self.resharded)
     }
 
     /// Queues that went with their exchanges, since the last call; to be closed where no lock is
@@ -92,8 +104,12 @@ impl Topology {
         }
     }
 
-    pub fn insert_exchange(&mut self, exchange: Exchange) {
+    pub fn insert_exchange(&mut self, mut exchange: Exchange) {
         self.changed = true;
+        exchange.apply(self.policies.applied(Target::Exchange, &exchange.name));
+        if exchange.is_to_be_resharded() {
+            self.resharded.insert(exchange.name.clone());
+        }
         self.note(|_, vhost| events::exchange_created(vhost, &exchange));
         if exchange.durable {
             let key = definitions::exchange_key(&self.vhost, &exchange.name);
@@ -105,6 +121,7 @@ impl Topology {
 
     pub fn insert_queue(&mut self, queue: Arc<Queue>) {
         self.changed = true;
+        queue.apply(self.policies.applied(queue.target(), &queue.name));
         self.log_queue(&queue, false);
         if !queue.name.starts_with(REPLY_TO) {
             self.note(|events, _| events::queue_created(events, &queue));
@@ -131,6 +148,80 @@ impl Topology {
             self.logged
                 .define(&key, &definitions::queue_value(queue, consumed));
         }
+    }
+
+    /// Adds policies, each in place of one of the same name, to all that they are for. Those that
+    /// are there already cost nothing, so that definitions may be imported at every start.
+    pub fn set_policies(&mut self, policies: impl IntoIterator<Item = (Authority, Policy)>) {
+        let mut changed = false;
+        for (authority, policy) in policies {
+            if self.policies.has(authority, &policy) {
+                continue;
+            }
+            let key = definitions::policy_key(authority, &self.vhost, &policy.name);
+            let value = definitions::policy_value(&policy);
+            self.logged.define(&key, &value);
+            self.policies.set(authority, Arc::new(policy));
+            changed = true;
+        }
+        if changed {
+            self.apply_policies();
+        }
+    }
+
+    /// Removes a policy; false if there is none of that name.
+    pub fn clear_policy(&mut self, authority: Authority, name: &str) -> bool {
+        let cleared = self.policies.clear(authority, name);
+        if cleared {
+            let key = definitions::policy_key(authority, &self.vhost, name);
+            self.logged.undefine(&key);
+            self.apply_policies();
+        }
+        cleared
+    }
+
+    /// All policies of one authority, by name.
+    pub fn policies(&self, authority: Authority) -> impl Iterator<Item = &Arc<Policy>> {
+        self.policies.list(authority)
+    }
+
+    /// Tells those what has changed for whom something has.
+    fn apply_policies(&mut self) {
+        for exchange in self.exchanges.values_mut() {
+            let applied = self.policies.applied(Target::Exchange, &exchange.name);
+            if !applied.is_same(&exchange.applied) {
+                exchange.apply(applied);
+                self.changed = true;
+                if exchange.is_to_be_resharded() {
+                    self.resharded.insert(exchange.name.clone());
+                }
+            }
+        }
+        for queue in self.queues.values() {
+            let applied = self.policies.applied(queue.target(), &queue.name);
+            if !applied.is_same(&queue.applied()) {
+                queue.apply(applied);
+                self.changed = true;
+            }
+        }
+    }
+
+    /// Removes everything: the vhost goes. What is still done to it leaves no trace.
+    pub fn dissolve(&mut self) {
+        let queues: Vec<Arc<Queue>> = self.queues.values().cloned().collect();
+        queues.iter().for_each(|queue| self.remove_queue(queue));
+        let exchanges: Vec<Arc<str>> = self.exchanges.keys().cloned().collect();
+        self.remove_exchanges(exchanges);
+        for authority in [Authority::User, Authority::Operator] {
+            let names: Vec<Arc<str>> = self
+                .policies(authority)
+                .map(|policy| policy.name.clone())
+                .collect();
+            for name in names {
+                self.clear_policy(authority, &name);
+            }
+        }
+        self.dissolved = true;
     }
 
     /// Adds a binding whose ends exist; nothing changes if the same one is there already.

@@ -192,6 +192,7 @@ mod tests {
             handle: ConsumerHandle(0),
             priority: 0,
             timeout: None,
+            stream: None,
         };
         let consumer = first.add_consumer(options).expect("nothing is exclusive");
         let stop = Arc::new(AtomicBool::new(false));

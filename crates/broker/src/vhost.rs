@@ -8,19 +8,32 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{RwLock, RwLockReadGuard};
-use store::{Durability, Lsn, RecoveredQueue, Store};
+use store::{DefinitionChange, Durability, Lsn, RecoveredQueue, Store};
 
 use crate::clock::Millis;
-use crate::events::{self, Events, INTERNAL_USER};
+use crate::consumers::Consumers;
+use crate::events::{self, Event, Events, INTERNAL_USER};
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
 use crate::firehose;
 use crate::internal_publish;
+use crate::metadata::VHostMetadata;
 use crate::queue::{Queue, QueueOptions, Surroundings};
+use crate::sharding::ShardGroups;
 use crate::timer::Timer;
 use crate::topology::Topology;
 
+/// What all vhosts of a node share.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub name: Arc<str>,
+    pub store: Arc<Store>,
+    pub durability: Durability,
+    pub timer: Arc<Timer>,
+    pub events: Arc<Events>,
+}
+
 /// Exchanges that every vhost has, with their types.
-const PREDECLARED: [(&str, ExchangeKind); 7] = [
+pub(crate) const PREDECLARED: [(&str, ExchangeKind); 7] = [
     ("", ExchangeKind::Direct),
     ("amq.direct", ExchangeKind::Direct),
     ("amq.fanout", ExchangeKind::Fanout),
@@ -38,6 +51,11 @@ pub struct VHost {
     /// What confirms wait for where a queue does not say.
     pub(crate) durability: Durability,
     pub(crate) events: Arc<Events>,
+    pub(crate) consumers: Consumers,
+    pub(crate) shard_groups: ShardGroups,
+    /// The node's name, as the names of shards have it.
+    pub(crate) node: Arc<str>,
+    metadata: RwLock<VHostMetadata>,
     timer: Arc<Timer>,
     me: Weak<VHost>,
     topology: RwLock<Topology>,
@@ -49,14 +67,8 @@ pub struct VHost {
 }
 
 impl VHost {
-    pub(crate) fn new(
-        name: Arc<str>,
-        store: Arc<Store>,
-        durability: Durability,
-        timer: Arc<Timer>,
-        events: Arc<Events>,
-    ) -> Arc<Self> {
-        let mut topology = Topology::new(name.clone(), events.clone());
+    pub(crate) fn new(name: Arc<str>, metadata: VHostMetadata, node: &Node) -> Arc<Self> {
+        let mut topology = Topology::new(name.clone(), node.events.clone());
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == firehose::EXCHANGE;
@@ -64,13 +76,16 @@ impl VHost {
         }
         // Every vhost has them, so the log need not say so.
         topology.take_logged();
-        topology.take_events();
         Arc::new_cyclic(|me| VHost {
             name,
-            store,
-            durability,
-            events,
-            timer,
+            store: node.store.clone(),
+            durability: node.durability,
+            events: node.events.clone(),
+            consumers: Consumers::default(),
+            shard_groups: ShardGroups::default(),
+            node: node.name.clone(),
+            metadata: RwLock::new(metadata),
+            timer: node.timer.clone(),
             me: me.clone(),
             topology: RwLock::new(topology),
             generation: AtomicU64::new(0),
@@ -139,6 +154,11 @@ impl VHost {
         self.events.set_home(self);
     }
 
+    /// What has happened in it and was not published yet; for one that is new, or has been dissolved.
+    pub(crate) fn take_events(&self) -> Vec<Event> {
+        self.topology.write().take_events()
+    }
+
     /// As [`VHost::change_by`], where nobody has asked for it.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Topology) -> R) -> R {
         self.change_by(INTERNAL_USER, change)
@@ -150,7 +170,11 @@ impl VHost {
     pub(crate) fn change_by<R>(&self, caller: &str, change: impl FnOnce(&mut Topology) -> R) -> R {
         let mut topology = self.topology.write();
         let result = change(&mut topology);
-        if let Some(lsn) = self.store.define(topology.take_logged()) {
+        self.see_to_shards(&mut topology);
+        let logged = topology.take_logged();
+        if !topology.dissolved
+            && let Some(lsn) = self.store.define(logged)
+        {
             self.logged.store(lsn.0, Ordering::Release);
         }
         if topology.take_changed() {
@@ -172,6 +196,58 @@ impl VHost {
             self.events.publish(caller, event);
         }
         result
+    }
+
+    /// What is said about it.
+    pub fn metadata(&self) -> VHostMetadata {
+        self.metadata.read().clone()
+    }
+
+    /// Sets what is said about it; `log` is called under the lock.
+    pub(crate) fn set_metadata(&self, metadata: VHostMetadata, log: impl FnOnce()) {
+        let mut current = self.metadata.write();
+        log();
+        *current = metadata;
+    }
+
+    /// Gives a declaration without a queue type the vhost's default one.
+    pub(crate) fn add_queue_type(&self, options: &mut QueueOptions) {
+        let goes = options.auto_delete || options.exclusive.is_some();
+        let metadata = self.metadata.read();
+        metadata.add_queue_type(&mut options.arguments, options.durable, goes);
+    }
+
+    /// True once it was deleted.
+    pub(crate) fn is_dissolved(&self) -> bool {
+        self.read().dissolved
+    }
+
+    /// Ends everything in it, in one record of the log, to which `more` adds.
+    pub(crate) fn dissolve(&self, more: impl FnOnce(&mut DefinitionChange)) -> Option<Lsn> {
+        let mut topology = self.topology.write();
+        let queues: Vec<Arc<Queue>> = topology.queues.values().cloned().collect();
+        // Unconditional, so it cannot be refused. Their messages are freed without the lock.
+        let remains: Vec<_> = queues
+            .iter()
+            .map(|queue| queue.close(false, false))
+            .collect();
+        topology.dissolve();
+        let mut change = topology.take_logged();
+        more(&mut change);
+        let lsn = self.store.define(change);
+        topology.take_changed();
+        let gone = topology.take_gone();
+        self.generation.fetch_add(1, Ordering::Release);
+        drop(topology);
+        drop(remains);
+        for queue in &gone {
+            drop(queue.close(false, false));
+        }
+        queues
+            .iter()
+            .chain(&gone)
+            .for_each(|queue| queue.release_store());
+        lsn
     }
 
     fn surroundings(&self) -> Surroundings {
@@ -253,6 +329,11 @@ impl VHost {
     /// The queue of that name.
     pub fn queue(&self, name: &str) -> Option<Arc<Queue>> {
         self.read().queues.get(name).cloned()
+    }
+
+    /// How many queues there are.
+    pub fn queue_count(&self) -> usize {
+        self.read().queues.len()
     }
 
     /// Deletes a queue that nobody has used for too long, unless somebody has just come.

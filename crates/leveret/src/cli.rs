@@ -28,6 +28,8 @@ pub enum Invocation {
     Check(CheckArguments),
     /// Load a broker; the arguments are the load tester's.
     Perf(Vec<OsString>),
+    /// Administer a running server; the arguments are rabbitmqctl's.
+    Ctl(Vec<OsString>),
 }
 
 /// Reads the arguments, of which the first is the program's name.
@@ -44,6 +46,7 @@ pub fn parse(
         Some(Command::Config) => Invocation::Config,
         Some(Command::Check(arguments)) => Invocation::Check(arguments),
         Some(Command::Perf(arguments)) => Invocation::Perf(arguments.arguments),
+        Some(Command::Ctl(arguments)) => Invocation::Ctl(arguments.arguments),
         None => Invocation::Server(leveret.server),
     })
 }
@@ -93,12 +96,18 @@ enum Command {
     ///
     /// Takes the options of RabbitMQ's PerfTest, and commands of its own.
     #[command(verbatim_doc_comment, disable_help_flag = true)]
-    Perf(PerfArguments),
+    Perf(PassedOn),
+    /// Administer the server that uses a data directory. `leveret ctl help` explains.
+    ///
+    /// Takes the commands and options of rabbitmqctl.
+    #[command(verbatim_doc_comment, disable_help_flag = true)]
+    Ctl(PassedOn),
 }
 
-/// The arguments of `leveret perf`, which are not clap's to judge: PerfTest's `-h` is a URI.
+/// The arguments of commands that are not clap's to judge: PerfTest's `-h` is a URI, and
+/// rabbitmqctl takes options anywhere.
 #[derive(Debug, Args)]
-pub struct PerfArguments {
+pub struct PassedOn {
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -231,6 +240,18 @@ mod tests {
             arguments.extend(given);
             match parse(&arguments).unwrap() {
                 Invocation::Perf(passed) => assert_eq!(passed, given),
+                other => panic!("{arguments:?} is {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn ctl_gets_its_arguments_as_they_are() {
+        for given in [&["-q", "list_queues", "-p", "v"][..], &["--help"], &[]] {
+            let mut arguments = vec!["leveret", "ctl"];
+            arguments.extend(given);
+            match parse(&arguments).unwrap() {
+                Invocation::Ctl(passed) => assert_eq!(passed, given),
                 other => panic!("{arguments:?} is {other:?}"),
             }
         }

@@ -11,7 +11,8 @@ use broker::{Broker, Settings};
 use store::{DirectoryLock, RealDisk, Recovered, Store};
 
 use crate::config::{Config, Loaded};
-use crate::{memory, shutdown, storage, timer};
+use crate::control::{Control, NodeInfo};
+use crate::{definitions, memory, shutdown, storage, timer};
 
 /// No limit, for a handshake.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -28,6 +29,7 @@ pub fn run(loaded: &Loaded, started: Instant) -> anyhow::Result<()> {
     )?;
     let found = Found::new(&recovered);
     let broker = Broker::new(settings(config), store.clone(), recovered)?;
+    definitions::load(&broker, &config.definitions)?;
     let timer = timer::start(&broker).context("cannot start the timer's thread")?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.worker_threads.get())
@@ -60,6 +62,7 @@ async fn serve(
     for address in &config.listeners {
         listeners.push(Listener::bind(*address, broker.clone(), options.clone())?);
     }
+    let control = Control::open(broker.clone(), node_info(loaded, &listeners, started));
     announce(loaded, &found, &listeners, started).context("cannot write to standard output")?;
     let accepting: Vec<_> = listeners
         .into_iter()
@@ -73,6 +76,7 @@ async fn serve(
     let failure = storage::watch(&broker, &config.data_dir, config.disk_free_limit);
     let signal = tokio::select! {
         signal = signals.wait() => signal,
+        () = control.asked_to_stop() => "leveret ctl stop",
         failure = failure => anyhow::bail!(
             "{failure}. Nothing was confirmed that may be lost; make sure that the disk is sound \
              before you start again"
@@ -86,8 +90,23 @@ async fn serve(
     }
     watching_memory.abort();
     shutdown::close_connections(&broker).await;
+    control.close();
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What `leveret ctl status` tells.
+fn node_info(loaded: &Loaded, listeners: &[Listener], started: Instant) -> NodeInfo {
+    let config = &loaded.config;
+    NodeInfo {
+        name: config.node_name.clone(),
+        data_dir: config.data_dir.clone(),
+        config_file: loaded.file.clone(),
+        listeners: listeners.iter().map(Listener::address).collect(),
+        started,
+        memory_limit: memory::watermark(config.vm_memory_high_watermark),
+        disk_limit: memory::watermark(config.disk_free_limit),
+    }
 }
 
 /// Who has the data directory, for a second process that finds it taken.
@@ -132,6 +151,8 @@ fn settings(config: &Config) -> Settings {
         cluster_name: config.cluster_name.clone(),
         node_name: config.node_name.clone(),
         durability: config.durability,
+        // As in RabbitMQ: what is imported says who may come.
+        set_up: config.definitions.is_empty(),
     }
 }
 
@@ -176,7 +197,9 @@ fn announce(
     for listener in listeners {
         writeln!(out, "  listening      {}", described(listener.address()))?;
     }
-    if config.loopback_users.contains(&config.default_user) {
+    if let [first, ..] = &config.definitions[..] {
+        writeln!(out, "  definitions    {}", first.display())?;
+    } else if config.loopback_users.contains(&config.default_user) {
         writeln!(
             out,
             "  user           {}, from this machine only",

@@ -4,6 +4,9 @@
 mod check;
 mod cli;
 mod config;
+mod control;
+mod ctl;
+mod definitions;
 mod launch;
 mod logging;
 mod memory;
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
             };
         }
         Ok(cli::Invocation::Perf(arguments)) => return perf::run(arguments),
+        Ok(cli::Invocation::Ctl(arguments)) => return ctl::run(&arguments),
         // Prints help and version too; exits with 0 for those and 2 for bad usage.
         Err(error) => error.exit(),
     };

@@ -98,7 +98,7 @@ fn total() -> Option<u64> {
 }
 
 /// Resident bytes of this process.
-fn used() -> Option<u64> {
+pub fn used() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib: u64 = field(&status, "VmRSS:")?.parse().ok()?;
     Some(kib * 1_024)

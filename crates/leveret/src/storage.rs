@@ -58,7 +58,7 @@ pub async fn watch(broker: &Broker, data_dir: &Path, limit: ResourceLimit) -> St
 }
 
 /// Bytes that this process may still write to the disk of that directory.
-fn free(dir: &Path) -> Option<u64> {
+pub fn free(dir: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(dir).ok()?;
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -58,11 +58,11 @@ fn copy_all(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").flatten() {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
-        match from.is_dir() {
-            true => copy_all(&from, &to),
-            false => {
-                fs::copy(from, to).expect("a copy");
-            }
+        if from.is_dir() {
+            copy_all(&from, &to);
+        } else if from.is_file() {
+            // Not the socket that a killed server leaves.
+            fs::copy(from, to).expect("a copy");
         }
     }
 }
@@ -311,7 +311,7 @@ const CASES: &[Case] = &[
     (
         "the log of another release",
         |data| set_version(&middle(data), 40),
-        Expected::Refused(&["format version 2"]),
+        Expected::Refused(&["format version 99"]),
     ),
     (
         "the manifest of another release",
@@ -322,14 +322,14 @@ const CASES: &[Case] = &[
                 set_version(path, 32 + u64::from_le_bytes(body) as usize);
             }
         },
-        Expected::Refused(&["format version 2"]),
+        Expected::Refused(&["format version 99"]),
     ),
 ];
 
-/// Makes a file say that it is of version 2, with a right checksum of its first bytes.
+/// Makes a file say that it is of version 99, with a right checksum of its first bytes.
 fn set_version(path: &Path, length: usize) {
     let mut head = fs::read(path).expect("it")[..length].to_vec();
-    head[8..10].copy_from_slice(&2_u16.to_le_bytes());
+    head[8..10].copy_from_slice(&99_u16.to_le_bytes());
     head[12..16].fill(0);
     let crc = crc32c(&head);
     head[12..16].copy_from_slice(&crc.to_le_bytes());

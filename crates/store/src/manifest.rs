@@ -11,7 +11,9 @@
 //!        count u32 │ count × chunk
 //! chunk  segment varint │ block varint │ blocks varint │ first place varint │ span varint
 //!        │ live varint │ flags u8 │ if bit 0 is set: ⌈span/64⌉ × u64
-//!        flags: bit 0: a map of what is gone; bit 1: holds messages that expire by themselves
+//!        │ if bit 2 is set: newest varint
+//!        flags: bit 0: a map of what is gone; bit 1: holds messages that expire by themselves;
+//!        bit 2: it is known when the newest of them came
 //! ```
 //!
 //! There are two files, written in turn and in place: whatever happens to one that is being
@@ -37,6 +39,7 @@ const OLDEST: u16 = 1;
 /// Flags of a chunk.
 const MAP: u8 = 1;
 const EXPIRING: u8 = 2;
+const DATED: u8 = 4;
 const HEAD: usize = 32;
 const NAMES: [&str; 2] = ["manifest-0", "manifest-1"];
 /// Room that each file has from the start.
@@ -138,9 +141,13 @@ impl QueueSnapshot {
             }
             let map = if chunk.gone.is_some() { MAP } else { 0 };
             let expiring = if chunk.expiring { EXPIRING } else { 0 };
-            body.push(map | expiring);
+            let dated = if chunk.newest > 0 { DATED } else { 0 };
+            body.push(map | expiring | dated);
             for word in chunk.gone.iter().flatten() {
                 body.extend(word.to_le_bytes());
+            }
+            if dated != 0 {
+                varint(chunk.newest, |part| body.extend(part));
             }
         }
     }
@@ -199,6 +206,10 @@ fn decode_chunk(cursor: &mut Cursor<'_>) -> Result<Chunk, Malformed> {
         gone,
         transient: None,
         expiring: flags & EXPIRING != 0,
+        newest: match flags & DATED {
+            0 => 0,
+            _ => cursor.varint()?,
+        },
     })
 }
 

@@ -119,6 +119,21 @@ impl Message {
         Message::new(&head, self.body())
     }
 
+    /// A copy that is persistent, and came at that time if it does not say when.
+    pub fn made_lasting(&self, arrival: u64) -> Message {
+        let expiration = None;
+        let times = self.times().unwrap_or(Times {
+            arrival,
+            expiration,
+        });
+        let head = MessageHead {
+            persistent: true,
+            times: Some(times),
+            ..self.head()
+        };
+        Message::new(&head, self.body())
+    }
+
     /// A copy with other times.
     pub fn with_times(&self, times: Option<Times>) -> Message {
         let head = MessageHead {

@@ -2,9 +2,10 @@
 
 use amqp::method::basic;
 use amqp::{ReplyCode, ShortStr};
-use broker::events::ConsumerEvent;
+use broker::admin::ConsumerInfo;
 use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
 
+use super::shards::{Consuming, Wanted};
 use super::unacked::Out;
 use super::{Channel, name};
 use crate::connection::{Consumer, Core, Output};
@@ -44,49 +45,76 @@ impl Channel {
             let text = format!("attempt to reuse consumer tag '{}'", tag.lossy());
             return Err(Exception::new(ReplyCode::NotAllowed, text));
         }
-        let handle = ConsumerHandle(core.consumers.vacant_key() as u32);
-        let options = ConsumerOptions {
+        let wanted = Wanted {
+            tag: tag.as_bytes().into(),
             no_ack: consume.no_ack,
             exclusive: consume.exclusive,
             prefetch: self.consumer_prefetch,
-            channel: self.prefetch.clone(),
-            outbox: core.outbox.clone(),
-            handle,
-            priority: 0,
-            timeout: None,
+            arguments: consume.arguments.to_owned()?,
         };
-        let arguments = consume.arguments.to_owned()?;
-        let (queue, id) = if queue_name == REPLY_TO {
-            self.consume_replies(core, options)?
-        } else {
-            core.session.consume(&queue_name, options, &arguments)?
+        let started = match self.consume_shards(core, &queue_name, &wanted)? {
+            Some(started) => started,
+            None => Consuming::One(self.start_consumer(core, &queue_name, &wanted)?),
         };
-        core.consumers.insert(Consumer {
-            channel: self.number,
-            tag: tag.as_bytes().into(),
-            prefix: DeliverPrefix::new(self.number, tag),
-            queue_index: self.queues.enter(&queue),
-            queue: queue.clone(),
-            id,
-            prefetch: self.prefetch.clone(),
-        });
-        self.consumers.insert(tag.as_bytes().into(), handle);
-        let consumer = ConsumerEvent {
-            tag: &tag.lossy(),
-            ack_required: !consume.no_ack,
-            exclusive: consume.exclusive,
-            prefetch: self.consumer_prefetch,
-            arguments: &arguments,
-        };
-        let events = &core.broker.events;
-        events.consumer_created(&core.session, self.number, &queue, &consumer);
+        let handles = started.handles();
+        self.consumers.insert(wanted.tag, started);
         core.reply(
             self.number,
             consume.no_wait,
             basic::ConsumeOk { consumer_tag: tag },
         );
-        queue.resume(id);
+        core.resume(handles.into_iter());
         Ok(())
+    }
+
+    /// Starts to consume one queue. Nothing comes before [`Core::resume`] but what is published
+    /// meanwhile.
+    pub(super) fn start_consumer(
+        &mut self,
+        core: &mut Core,
+        queue_name: &str,
+        wanted: &Wanted,
+    ) -> Result<ConsumerHandle, Exception> {
+        let handle = ConsumerHandle(core.consumers.vacant_key() as u32);
+        let options = ConsumerOptions {
+            no_ack: wanted.no_ack,
+            exclusive: wanted.exclusive,
+            prefetch: wanted.prefetch,
+            channel: self.prefetch.clone(),
+            outbox: core.outbox.clone(),
+            handle,
+            priority: 0,
+            timeout: None,
+            stream: None,
+        };
+        let (queue, id) = if queue_name == REPLY_TO {
+            self.consume_replies(core, options)?
+        } else {
+            core.session
+                .consume(queue_name, options, &wanted.arguments)?
+        };
+        core.session
+            .describe_consumer(&queue, id, |connection| ConsumerInfo {
+                queue: queue.name.clone(),
+                connection,
+                channel: self.number,
+                tag: String::from_utf8_lossy(&wanted.tag).into_owned(),
+                ack_required: !wanted.no_ack,
+                exclusive: wanted.exclusive,
+                prefetch: wanted.prefetch,
+                arguments: wanted.arguments.clone(),
+            });
+        let tag = ShortStr::new(&wanted.tag).unwrap_or_default();
+        core.consumers.insert(Consumer {
+            channel: self.number,
+            tag: wanted.tag.clone(),
+            prefix: DeliverPrefix::new(self.number, tag),
+            queue_index: self.queues.enter(&queue),
+            queue,
+            id,
+            prefetch: self.prefetch.clone(),
+        });
+        Ok(handle)
     }
 
     pub(super) fn cancel(
@@ -95,20 +123,11 @@ impl Channel {
         cancel: basic::Cancel<'_>,
     ) -> Result<(), Exception> {
         let tag = cancel.consumer_tag;
-        if let Some(handle) = self.consumers.remove(tag.as_bytes()) {
-            let consumer = core.consumers.get(handle.0 as usize);
-            let index = consumer.map(|consumer| {
-                self.forget_replies(&consumer.queue.name);
-                consumer.queue_index
-            });
-            // What was on its way goes back to the queue: no delivery follows cancel-ok.
-            let room = core.drop_consumer(handle);
-            if room {
-                self.resume_consumers(core);
+        if let Some(consuming) = self.consumers.remove(tag.as_bytes()) {
+            for handle in consuming.handles() {
+                self.end_consumer(core, handle);
             }
-            if let Some(index) = index {
-                self.queues.release(index, 1);
-            }
+            consuming.end(core);
         }
         core.reply(
             self.number,
@@ -118,12 +137,37 @@ impl Channel {
         Ok(())
     }
 
+    /// Stops consuming one queue. What was on its way goes back to the queue: no delivery follows.
+    pub(super) fn end_consumer(&mut self, core: &mut Core, handle: ConsumerHandle) {
+        let consumer = core.consumers.get(handle.0 as usize);
+        let index = consumer.map(|consumer| {
+            self.forget_replies(&consumer.queue.name);
+            consumer.queue_index
+        });
+        if core.drop_consumer(handle) {
+            self.resume_consumers(core);
+        }
+        if let Some(index) = index {
+            self.queues.release(index, 1);
+        }
+    }
+
     /// The consumer's queue has gone.
-    pub fn consumer_cancelled(&mut self, core: &mut Core, consumer: &Consumer) {
-        self.consumers.remove(&consumer.tag);
+    pub fn consumer_cancelled(
+        &mut self,
+        core: &mut Core,
+        handle: ConsumerHandle,
+        consumer: &Consumer,
+    ) {
         self.forget_replies(&consumer.queue.name);
         self.queues.release(consumer.queue_index, 1);
-        core.announce_end_of(consumer);
+        core.session.forget_consumer(&consumer.queue, consumer.id);
+        // One that has other shards goes on with them.
+        if let Some(Consuming::Shards(shards)) = self.consumers.get_mut(&consumer.tag) {
+            shards.forget(handle);
+            return;
+        }
+        self.consumers.remove(&consumer.tag);
         core.notify_cancelled(self.number, &consumer.tag);
     }
 
@@ -151,7 +195,7 @@ impl Channel {
             session.trace_delivery(self.number, &queue, got.redelivered, &got.message);
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
-        let message = encode::for_consumer(&got.message, got.deliveries);
+        let message = encode::for_consumer(&got.message, got.annotation);
         encode::get_ok(
             &mut core.out,
             self.number,
@@ -185,7 +229,7 @@ impl Channel {
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
         let prefix = &consumer.prefix;
-        let message = encode::for_consumer(message, delivery.deliveries);
+        let message = encode::for_consumer(message, delivery.annotation);
         encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
     }
 

@@ -10,13 +10,14 @@ mod publish;
 mod queue;
 mod reply_to;
 mod settle;
+mod shards;
 mod unacked;
 
 use std::sync::Arc;
 
 use ahash::HashMap;
 use amqp::{Method, ReplyCode};
-use broker::{ChannelPrefetch, ConsumerHandle};
+use broker::{ChannelPrefetch, ConsumerHandle, ConsumerId, LeaseId, Queue};
 
 use crate::connection::Core;
 use crate::exception::Exception;
@@ -24,6 +25,8 @@ use content::Content;
 pub(crate) use content::PUBLISH;
 use modes::Mode;
 use settle::PendingSettlement;
+use shards::Consuming;
+pub(crate) use shards::ShardConsumer;
 pub(crate) use unacked::QueueIndex;
 use unacked::{QueueTable, Unacked};
 
@@ -40,7 +43,7 @@ pub(crate) struct Channel {
     unacked: Unacked,
     queues: QueueTable,
     pending: PendingSettlement,
-    consumers: HashMap<Box<[u8]>, ConsumerHandle>,
+    consumers: HashMap<Box<[u8]>, Consuming>,
     /// For consumers to come (basic.qos without `global`).
     consumer_prefetch: u16,
     /// For all consumers together (basic.qos with `global`).
@@ -125,18 +128,50 @@ impl Channel {
     pub fn close(&mut self, core: &mut Core) {
         self.flush(core);
         core.awaiting.forget(self.number);
-        for handle in std::mem::take(&mut self.consumers).into_values() {
-            core.drop_consumer(handle);
-        }
         self.content = Content::None;
         for (tag, out) in self.mode.abandon() {
             self.unacked.restore(tag, out);
         }
-        self.requeue_unacked();
+        self.leave_queues(core);
         if !self.closing {
             let events = &core.broker.events;
             events.channel_closed(&core.session, self.number);
         }
+    }
+
+    /// Ends all consumers and returns what is out, one queue after the other: whoever takes over
+    /// from a consumer finds the queue as if it had never been there.
+    fn leave_queues(&mut self, core: &mut Core) {
+        let mut leaving: HashMap<u64, Leaving> = HashMap::default();
+        let consuming: Vec<Consuming> = std::mem::take(&mut self.consumers).into_values().collect();
+        for handle in consuming.iter().flat_map(Consuming::handles) {
+            if let Some(consumer) = core.consumers.try_remove(handle.0 as usize) {
+                let of_queue = leaving.entry(consumer.queue.id);
+                let leaving = of_queue.or_insert_with(|| Leaving::new(&consumer.queue));
+                leaving.consumers.push((consumer.id, handle));
+            }
+        }
+        let queues = &self.queues;
+        self.unacked.remove_all(|_, out| {
+            let queue = queues.get(out.queue);
+            let of_queue = leaving.entry(queue.id);
+            let leaving = of_queue.or_insert_with(|| Leaving::new(queue));
+            leaving.unacked.push(out.lease);
+        });
+        for leaving in leaving.into_values() {
+            let Leaving {
+                queue,
+                consumers,
+                unacked,
+            } = leaving;
+            let outbox = &core.outbox;
+            core.session
+                .end_consumers(&queue, &consumers, outbox, &unacked);
+        }
+        self.queues = QueueTable::default();
+        consuming
+            .into_iter()
+            .for_each(|consuming| consuming.end(core));
     }
 
     /// Notes that something waits for the end of the batch of frames.
@@ -166,6 +201,23 @@ impl Channel {
         let tag = self.next_delivery_tag;
         self.next_delivery_tag += 1;
         tag
+    }
+}
+
+/// What a channel that ends has of a queue.
+struct Leaving {
+    queue: Arc<Queue>,
+    consumers: Vec<(ConsumerId, ConsumerHandle)>,
+    unacked: Vec<LeaseId>,
+}
+
+impl Leaving {
+    fn new(queue: &Arc<Queue>) -> Self {
+        Leaving {
+            queue: queue.clone(),
+            consumers: Vec::new(),
+            unacked: Vec::new(),
+        }
     }
 }
 

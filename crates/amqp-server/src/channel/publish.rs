@@ -280,7 +280,7 @@ impl Prepared<'_> {
                 .addressed
                 .as_deref()
                 .unwrap_or(header.properties.as_wire()),
-            persistent: self.properties.delivery_mode == PERSISTENT,
+            persistent: self.properties.delivery_mode == PERSISTENT || self.route.keeps_all,
             priority: self.properties.priority,
             times: self.times,
             has_bcc: self.has_bcc,

@@ -6,6 +6,7 @@ use broker::{LeaseId, Outcome};
 
 use super::Channel;
 use super::modes::Mode;
+use super::shards::Consuming;
 use super::unacked::{Out, QueueIndex};
 use crate::connection::Core;
 use crate::exception::Exception;
@@ -127,7 +128,7 @@ impl Channel {
 
     /// The channel's consumers have room again.
     pub(super) fn resume_consumers(&self, core: &Core) {
-        core.resume(self.consumers.values().copied());
+        core.resume(self.consumers.values().flat_map(Consuming::handles));
     }
 
     /// Puts what is out, and not settled, back to its queues, in their order.

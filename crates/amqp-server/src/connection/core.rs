@@ -6,8 +6,8 @@ use ahash::HashMap;
 use amqp::method::{basic, channel, connection};
 use amqp::{Method, ShortStr, Version, frame};
 use broker::{
-    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, LogPositions, Origin, Outbox, Publisher,
-    Queue, Session,
+    Broker, ChannelPrefetch, ConsumerHandle, ConsumerId, LogPositions, Outbox, Publisher, Queue,
+    Session,
 };
 use slab::Slab;
 use smallvec::SmallVec;
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::awaiting::Awaiting;
 use super::output::Output;
 use super::sent::Sent;
-use crate::channel::QueueIndex;
+use crate::channel::{QueueIndex, ShardConsumer};
 use crate::encode::DeliverPrefix;
 use crate::exception::Exception;
 use crate::options::Options;
@@ -49,6 +49,8 @@ pub(crate) struct Core {
     pub outbox: Arc<Outbox>,
     pub publisher: Publisher,
     pub consumers: Slab<Consumer>,
+    /// Those of shards, for the broker to say whose part has changed.
+    pub shard_consumers: Slab<ShardConsumer>,
     /// What is said once the log has it.
     pub awaiting: Awaiting,
     /// No-ack deliveries that are not written yet.
@@ -89,6 +91,7 @@ impl Core {
             outbox,
             publisher: Publisher::default(),
             consumers: Slab::new(),
+            shard_consumers: Slab::new(),
             awaiting: Awaiting::default(),
             sent: Sent::default(),
             touched: Vec::new(),
@@ -188,26 +191,10 @@ impl Core {
         let Some(consumer) = self.consumers.try_remove(handle.0 as usize) else {
             return false;
         };
-        self.announce_end_of(&consumer);
-        self.session.cancel(&consumer.queue, consumer.id);
-        let unsent = self.outbox.withdraw(|other| other == handle);
-        let leased = unsent
-            .iter()
-            .filter(|delivery| matches!(delivery.origin, Origin::Leased(_)))
-            .count();
-        if !unsent.is_empty() {
-            consumer.queue.take_back(unsent.into_iter());
-        }
-        leased > 0 && consumer.prefetch.release(leased as u32)
-    }
-
-    /// Tells whoever wants to know that a consumer has ended.
-    pub fn announce_end_of(&self, consumer: &Consumer) {
-        let events = &self.broker.events;
-        if events.wanted() {
-            let tag = String::from_utf8_lossy(&consumer.tag);
-            events.consumer_deleted(&self.session, consumer.channel, &consumer.queue, &tag);
-        }
+        let ending = [(consumer.id, handle)];
+        let (session, outbox) = (&self.session, &self.outbox);
+        let unsent = session.end_consumers(&consumer.queue, &ending, outbox, &[]);
+        unsent > 0 && consumer.prefetch.release(unsent)
     }
 
     pub fn own_exclusively(&mut self, queue: &Arc<Queue>) {

@@ -116,6 +116,11 @@ impl Connection {
         }
     }
 
+    /// Who it is, and where.
+    pub fn session(&self) -> &broker::Session {
+        &self.core.session
+    }
+
     /// Runs until the connection ends. Dropping cleans up after it.
     pub async fn run(mut self) -> End {
         std::future::poll_fn(|cx| self.poll(cx)).await
@@ -137,11 +142,11 @@ impl Connection {
         if let Poll::Ready(end) = self.poll_timers(cx) {
             return Poll::Ready(end);
         }
-        if self.core.broker.connections.stopping() && matches!(self.phase, Phase::Open) {
-            self.close(Exception::new(
-                ReplyCode::ConnectionForced,
-                "broker forced connection closure with reason 'shutdown'",
-            ));
+        let connections = &self.core.broker.connections;
+        if matches!(self.phase, Phase::Open)
+            && let Some(reason) = connections.must_end(self.core.session.connection)
+        {
+            self.close(Exception::new(ReplyCode::ConnectionForced, &*reason));
         }
         for _ in 0..ROUNDS_PER_WAKE {
             let mut progress = false;
@@ -450,12 +455,20 @@ impl Connection {
                 }
             }
             Outgoing::TimedOut(handle, after) => self.time_out(handle, after),
+            Outgoing::Rebalance(handle) => {
+                let consumer = self.core.shard_consumers.get(handle.0 as usize).cloned();
+                if let Some((number, tag)) = consumer
+                    && let Some(channel) = self.channels.get_mut(&number)
+                {
+                    channel.rebalance(&mut self.core, &tag);
+                }
+            }
             Outgoing::Cancelled(handle) => {
                 let Some(consumer) = self.core.consumers.try_remove(handle.0 as usize) else {
                     return;
                 };
                 if let Some(channel) = self.channels.get_mut(&consumer.channel) {
-                    channel.consumer_cancelled(&mut self.core, &consumer);
+                    channel.consumer_cancelled(&mut self.core, handle, &consumer);
                 }
             }
         }

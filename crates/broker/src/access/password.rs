@@ -6,9 +6,12 @@ use sha2::{Digest, Sha256};
 
 const SALT_LEN: usize = 4;
 
-/// A salted hash.
+/// A salted hash, or none: nobody logs in with a password then.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PasswordHash {
+pub struct PasswordHash(Option<Salted>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Salted {
     salt: [u8; SALT_LEN],
     digest: [u8; 32],
 }
@@ -21,38 +24,53 @@ impl PasswordHash {
         Self::salted(salt, password.as_bytes())
     }
 
+    /// That of a user who cannot log in with a password.
+    pub fn none() -> Self {
+        PasswordHash(None)
+    }
+
     fn salted(salt: [u8; SALT_LEN], password: &[u8]) -> Self {
         let digest = Sha256::new()
             .chain_update(salt)
             .chain_update(password)
             .finalize()
             .into();
-        PasswordHash { salt, digest }
+        PasswordHash(Some(Salted { salt, digest }))
     }
 
     /// True for the password that was hashed. Takes the same time wherever they differ.
     pub fn verify(&self, password: &[u8]) -> bool {
-        let given = Self::salted(self.salt, password).digest;
+        let Some(own) = &self.0 else { return false };
+        let given = Sha256::new()
+            .chain_update(own.salt)
+            .chain_update(password)
+            .finalize();
         given
             .iter()
-            .zip(&self.digest)
+            .zip(&own.digest)
             .fold(0, |difference, (a, b)| difference | (a ^ b))
             == 0
     }
 
-    /// From the form that definitions files hold.
+    /// From the form that definitions files hold, which is empty where there is no password.
     pub fn from_base64(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self::none());
+        }
         let bytes = STANDARD.decode(text).ok()?;
         let (salt, digest) = bytes.split_first_chunk()?;
-        Some(PasswordHash {
+        Some(PasswordHash(Some(Salted {
             salt: *salt,
             digest: digest.try_into().ok()?,
-        })
+        })))
     }
 
     /// As definitions files hold it.
     pub fn to_base64(&self) -> String {
-        STANDARD.encode([&self.salt[..], &self.digest].concat())
+        match &self.0 {
+            Some(own) => STANDARD.encode([&own.salt[..], &own.digest].concat()),
+            None => String::new(),
+        }
     }
 }
 

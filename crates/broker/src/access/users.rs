@@ -1,5 +1,6 @@
 //! Users and logging in.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -42,10 +43,18 @@ pub enum Login {
 /// All users.
 #[derive(Debug, Default)]
 pub struct Users {
-    by_name: RwLock<HashMap<Arc<str>, Arc<User>>>,
+    by_name: RwLock<UserMap>,
     /// Users that may connect from this machine only.
     loopback_only: RwLock<HashSet<String>>,
+    /// Kept for other brokers; Leveret asks nobody for them.
+    topic: RwLock<TopicPermissions>,
 }
+
+/// By user, vhost and exchange: the patterns for write and read.
+pub(crate) type TopicPermissions = BTreeMap<[Arc<str>; 3], [String; 2]>;
+
+/// Users by name.
+pub(crate) type UserMap = HashMap<Arc<str>, Arc<User>>;
 
 impl Users {
     /// Adds or replaces a user.
@@ -60,8 +69,30 @@ impl Users {
         *self.loopback_only.write() = names.into_iter().collect();
     }
 
-    fn get(&self, name: &str) -> Option<Arc<User>> {
+    /// The user of that name.
+    pub fn get(&self, name: &str) -> Option<Arc<User>> {
         self.by_name.read().get(name).cloned()
+    }
+
+    /// All users, by name.
+    pub fn list(&self) -> Vec<Arc<User>> {
+        let mut users: Vec<_> = self.by_name.read().values().cloned().collect();
+        users.sort_by(|a, b| a.name.cmp(&b.name));
+        users
+    }
+
+    /// Changes users. Whatever is logged of it is logged meanwhile, so that both have one order.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut UserMap) -> R) -> R {
+        change(&mut self.by_name.write())
+    }
+
+    /// The same for topic permissions.
+    pub(crate) fn change_topic<R>(&self, change: impl FnOnce(&mut TopicPermissions) -> R) -> R {
+        change(&mut self.topic.write())
+    }
+
+    pub(crate) fn restore_topic_permissions(&self, found: Vec<([Arc<str>; 3], [String; 2])>) {
+        *self.topic.write() = found.into_iter().collect();
     }
 
     /// Checks name, password and where the client is.

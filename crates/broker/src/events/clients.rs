@@ -1,27 +1,13 @@
 //! Events of connections, channels, consumers and logins, and of alarms, which concern clients.
 
-use amqp::{FieldTable, FieldValue};
+use amqp::FieldValue;
 
 use super::{Event, Events};
 use crate::client_info::{ClientInfo, address_term};
+use crate::consumers::ConsumerInfo;
 use crate::queue::Queue;
 use crate::session::{REPLY_TO, Session};
 use crate::terms;
-
-/// A consumer that is new.
-#[derive(Debug, Clone, Copy)]
-pub struct ConsumerEvent<'a> {
-    /// What its client calls it.
-    pub tag: &'a str,
-    /// It acknowledges.
-    pub ack_required: bool,
-    /// It alone may consume.
-    pub exclusive: bool,
-    /// Unacknowledged messages that it takes at most; 0 is no limit.
-    pub prefetch: u16,
-    /// Its arguments.
-    pub arguments: &'a FieldTable,
-}
 
 impl Events {
     /// A client has logged in.
@@ -116,31 +102,25 @@ impl Events {
     }
 
     /// A consumer is new.
-    pub fn consumer_created(
-        &self,
-        session: &Session,
-        channel: u16,
-        queue: &Queue,
-        consumer: &ConsumerEvent<'_>,
-    ) {
+    pub(crate) fn consumer_created(&self, session: &Session, queue: &Queue, of: &ConsumerInfo) {
         if is_for_replies(queue) {
             return;
         }
         self.emit(&session.user.name, || {
             Event::new("consumer.created")
-                .with("arguments", terms::entries(consumer.arguments))
-                .with_number("prefetch_count", consumer.prefetch)
+                .with("arguments", terms::entries(&of.arguments))
+                .with_number("prefetch_count", of.prefetch)
                 .with("queue", &*queue.name)
                 .with("vhost", &*queue.vhost)
-                .with("channel", &*self.process(session.connection, channel))
-                .with("ack_required", consumer.ack_required)
-                .with("exclusive", consumer.exclusive)
-                .with("consumer_tag", consumer.tag)
+                .with("channel", &*self.process(of.connection, of.channel))
+                .with("ack_required", of.ack_required)
+                .with("exclusive", of.exclusive)
+                .with("consumer_tag", &*of.tag)
         });
     }
 
     /// A consumer has ended.
-    pub fn consumer_deleted(&self, session: &Session, channel: u16, queue: &Queue, tag: &str) {
+    pub(crate) fn consumer_deleted(&self, session: &Session, queue: &Queue, of: &ConsumerInfo) {
         if is_for_replies(queue) {
             return;
         }
@@ -148,8 +128,8 @@ impl Events {
             Event::new("consumer.deleted")
                 .with("queue", &*queue.name)
                 .with("vhost", &*queue.vhost)
-                .with("channel", &*self.process(session.connection, channel))
-                .with("consumer_tag", tag)
+                .with("channel", &*self.process(of.connection, of.channel))
+                .with("consumer_tag", &*of.tag)
         });
     }
 

@@ -80,30 +80,35 @@ fn of_binding(
 impl Events {
     /// A vhost is new, with its predeclared exchanges. `by`: who has made it.
     pub fn vhost_created(&self, by: &str, vhost: &VHost) {
-        if !self.wanted() {
-            return;
-        }
-        let exchanges: Vec<Event> = {
-            let topology = vhost.read();
-            let all = topology.exchanges.values();
-            all.map(|exchange| exchange_created(&vhost.name, exchange))
-                .collect()
-        };
-        for event in exchanges {
+        for event in vhost.take_events() {
             self.publish(by, event);
         }
-        let event = Event::new("vhost.created")
-            .with(
-                "cluster_state",
-                FieldTable::new().with(self.node(), "running"),
-            )
-            .with("tracing", vhost.is_traced())
-            .with("name", &*vhost.name);
-        self.publish(by, event);
+        self.emit(by, || {
+            let metadata = vhost.metadata();
+            let default_queue_type = metadata.default_queue_type.as_deref();
+            Event::new("vhost.created")
+                .with("tags", &*metadata.tags.join(","))
+                .with("description", &*metadata.description)
+                .with(
+                    "cluster_state",
+                    FieldTable::new().with(self.node(), "running"),
+                )
+                .with("tracing", vhost.is_traced())
+                .with(
+                    "default_queue_type",
+                    default_queue_type.unwrap_or("undefined"),
+                )
+                .with("name", &*vhost.name)
+        });
     }
 
-    /// A vhost has gone. `by`: who has deleted it.
-    pub fn vhost_deleted(&self, by: &str, name: &str) {
-        self.emit(by, || Event::new("vhost.deleted").with("name", name));
+    /// A vhost has gone, and what was in it. `by`: who has deleted it.
+    pub fn vhost_deleted(&self, by: &str, vhost: &VHost) {
+        for event in vhost.take_events() {
+            self.publish(by, event);
+        }
+        self.emit(by, || {
+            Event::new("vhost.deleted").with("name", &*vhost.name)
+        });
     }
 }

@@ -24,7 +24,6 @@ use crate::name::ConnectionId;
 use crate::vhost::VHost;
 
 pub use access::PolicyEvent;
-pub use clients::ConsumerEvent;
 pub(crate) use definitions::{
     binding_created, binding_deleted, exchange_created, exchange_deleted, queue_created,
     queue_deleted,

@@ -8,7 +8,7 @@ use super::{Exchange, ExchangeKind, consistent_hash, delayed_message, headers, r
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
 use crate::error::{Error, Resource};
 
-const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
+pub(super) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
 
 /// What a declaration asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,11 +37,9 @@ impl ExchangeOptions {
         }
     }
 
-    pub(super) fn alternate(&self) -> Option<Arc<str>> {
-        self.arguments
-            .get(ALTERNATE_EXCHANGE)?
-            .as_str()
-            .map(Arc::from)
+    /// The type that it routes as.
+    pub(crate) fn routed_as(&self) -> ExchangeKind {
+        delayed_message::routed_as(self.kind, &self.arguments)
     }
 
     /// True if the exchange needs a queue for messages that wait.
@@ -65,6 +63,11 @@ impl ExchangeOptions {
             ))),
         }
     }
+}
+
+/// Where an exchange with these arguments sends what matches no binding.
+pub(super) fn alternate(arguments: &FieldTable) -> Option<Arc<str>> {
+    arguments.get(ALTERNATE_EXCHANGE)?.as_str().map(Arc::from)
 }
 
 impl Exchange {
@@ -105,7 +108,19 @@ impl Exchange {
 
     /// Checks a new binding's key and arguments.
     pub fn validate_binding(&self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
-        match delayed_message::routed_as(self.kind, &self.arguments) {
+        self.routed_as().validate_binding(key, arguments)
+    }
+
+    /// The type that it routes as.
+    pub fn routed_as(&self) -> ExchangeKind {
+        delayed_message::routed_as(self.kind, &self.arguments)
+    }
+}
+
+impl ExchangeKind {
+    /// Checks the key and the arguments of a new binding from an exchange that routes as this type.
+    pub(crate) fn validate_binding(self, key: &[u8], arguments: &FieldTable) -> Result<(), Error> {
+        match self {
             ExchangeKind::Headers => headers::validate(arguments),
             ExchangeKind::ConsistentHash => consistent_hash::validate_key(key),
             _ => Ok(()),

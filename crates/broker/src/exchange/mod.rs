@@ -21,7 +21,9 @@ use ahash::{HashMap, HashMapExt};
 use amqp::{FieldTable, Properties, Table};
 
 use crate::binding::{Binding, BindingKey, Destination};
+use crate::policy::Applied;
 use crate::queue::Queue;
+use crate::sharding::Sharding;
 use delayed_message::DelayedMessage;
 
 pub use declare::ExchangeOptions;
@@ -140,12 +142,16 @@ pub(crate) struct Exchange {
     pub auto_delete: bool,
     pub internal: bool,
     pub arguments: FieldTable,
-    /// Where messages go that match no binding.
+    /// Where messages go that match no binding: the argument's exchange, else the policy's.
     pub alternate: Option<Arc<str>>,
+    /// The policies that apply.
+    pub applied: Applied,
     /// Where messages wait that are to be delayed.
     pub delayed: Option<Arc<Queue>>,
     /// The last messages, which new destinations get first.
     pub history: Option<Arc<History>>,
+    /// The policy that its shards were made and bound for.
+    pub sharded: Option<Sharding>,
     /// With whether they survive a restart.
     bindings: HashMap<BindingKey, (Arc<Binding>, bool)>,
     router: Box<dyn Router>,
@@ -165,13 +171,33 @@ impl Exchange {
             durable: options.durable,
             auto_delete: options.auto_delete,
             internal: options.internal,
-            alternate: options.alternate(),
+            alternate: declare::alternate(&options.arguments),
             history: recent_history::history(options.kind, &options.arguments),
+            applied: Applied::default(),
             bindings: HashMap::new(),
             router,
             delayed,
+            sharded: None,
             arguments: options.arguments,
         }
+    }
+
+    /// Other policies apply from now on.
+    pub fn apply(&mut self, applied: Applied) {
+        let declared = declare::alternate(&self.arguments);
+        let from_policy = || Some(applied.get(declare::ALTERNATE_EXCHANGE)?.as_str()?.into());
+        self.alternate = declared.or_else(from_policy);
+        self.applied = applied;
+    }
+
+    /// True if its policies ask for other shards than it has.
+    pub fn is_to_be_resharded(&self) -> bool {
+        Sharding::of(&self.applied) != self.sharded
+    }
+
+    /// All its bindings, in no order.
+    pub fn bindings(&self) -> impl Iterator<Item = &Arc<Binding>> {
+        self.bindings.values().map(|(binding, _)| binding)
     }
 
     /// Adds a binding; false if the same one is there already. `durable`: it survives a restart.

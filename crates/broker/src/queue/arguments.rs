@@ -3,6 +3,7 @@
 use amqp::{FieldTable, FieldValue};
 use store::Durability;
 
+use super::offset::interval;
 use crate::arguments::{assert_equivalent, type_name};
 use crate::error::{Error, Resource};
 
@@ -21,12 +22,16 @@ enum Kind {
         zero: bool,
         max: Option<(i64, &'static str)>,
     },
+    /// Any whole number.
+    Integer,
     /// A flag.
     Flag,
     /// Text, one of these.
     OneOf(&'static [&'static str], fn(&str) -> String),
     /// Any text.
     Text,
+    /// A number and a unit of time.
+    Age,
     /// An exchange's name; RabbitMQ words a wrong type of it otherwise.
     ExchangeName,
     /// Text, given together with another argument.
@@ -147,14 +152,7 @@ pub(super) const KNOWN: &[Argument] = &[
         CLASSIC,
     ),
     argument("x-single-active-consumer", Kind::Flag, NOT_STREAM),
-    argument(
-        "x-delivery-limit",
-        Kind::Number {
-            zero: true,
-            max: None,
-        },
-        QUORUM,
-    ),
+    argument("x-delivery-limit", Kind::Integer, QUORUM),
     argument(
         "x-consumer-timeout",
         Kind::Number {
@@ -171,7 +169,7 @@ pub(super) const KNOWN: &[Argument] = &[
         },
         QUORUM,
     ),
-    argument("x-max-age", Kind::Text, STREAM),
+    argument("x-max-age", Kind::Age, STREAM),
     argument(
         "x-stream-max-segment-size-bytes",
         Kind::Number {
@@ -208,16 +206,19 @@ pub(super) const KNOWN: &[Argument] = &[
 
 /// RabbitMQ's queue types; the number is the place in [`Argument::types`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum QueueKind {
+pub enum QueueKind {
+    /// `classic`
     #[default]
     Classic = 0,
+    /// `quorum`
     Quorum = 1,
+    /// `stream`
     Stream = 2,
 }
 
 impl QueueKind {
     /// As reply texts call it.
-    pub fn module(self) -> &'static str {
+    pub(crate) fn module(self) -> &'static str {
         match self {
             QueueKind::Classic => "rabbit_classic_queue",
             QueueKind::Quorum => "rabbit_quorum_queue",
@@ -226,7 +227,7 @@ impl QueueKind {
     }
 
     /// That of a queue whose arguments have been checked.
-    pub fn of(arguments: &FieldTable) -> Self {
+    pub(crate) fn of(arguments: &FieldTable) -> Self {
         match arguments.get(QUEUE_TYPE).and_then(FieldValue::as_str) {
             Some("quorum") => QueueKind::Quorum,
             Some("stream") => QueueKind::Stream,
@@ -307,17 +308,26 @@ pub(crate) fn durability(arguments: &FieldTable) -> Option<Durability> {
     Durability::from_name(arguments.get(DURABILITY)?.as_str()?)
 }
 
+/// Fails with 406 where basic.consume names an argument of streams for a queue that is none.
+pub(crate) fn refuse_stream_arguments(
+    arguments: &FieldTable,
+    kind: QueueKind,
+    resource: Resource<'_>,
+) -> Result<(), Error> {
+    if kind == QueueKind::Stream || arguments.get("x-stream-offset").is_none() {
+        return Ok(());
+    }
+    let module = kind.module();
+    Err(Error::precondition(format!(
+        "invalid arg 'x-stream-offset' for {resource} of queue type {module}"
+    )))
+}
+
 /// What basic.consume takes; returns the consumer's priority.
 pub(crate) fn consumer_priority(
     arguments: &FieldTable,
     resource: Resource<'_>,
 ) -> Result<i64, Error> {
-    if arguments.get("x-stream-offset").is_some() {
-        let module = QueueKind::Classic.module();
-        return Err(Error::precondition(format!(
-            "invalid arg 'x-stream-offset' for {resource} of queue type {module}"
-        )));
-    }
     if let Some(value) = arguments.get("x-cancel-on-ha-failover")
         && !matches!(value, FieldValue::Bool(_))
     {
@@ -388,6 +398,7 @@ impl Argument {
                 number if number == *wanted || number == 1 => Ok(()),
                 number => Err(invalid(name, resource, &text(&number.to_string()))),
             },
+            Kind::Integer => self.number(value, resource).map(drop),
             Kind::Flag => match value {
                 FieldValue::Bool(_) => Ok(()),
                 _ => Err(unacceptable_type(name, resource, value)),
@@ -402,6 +413,10 @@ impl Argument {
                 }
             }
             Kind::Text => self.text(value, resource).map(drop),
+            Kind::Age => match interval(self.text(value, resource)?.as_bytes()) {
+                Some(_) => Ok(()),
+                None => Err(invalid(name, resource, "invalid_max_age")),
+            },
             Kind::ExchangeName => match value {
                 FieldValue::LongStr(_) => Ok(()),
                 _ => Err(Error::precondition(format!(

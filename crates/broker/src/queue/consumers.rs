@@ -6,6 +6,7 @@ use std::sync::Arc;
 use slab::Slab;
 
 use super::delivery::Wakes;
+use super::offset::StreamOptions;
 use crate::outbox::{ConsumerHandle, Outbox};
 use crate::prefetch::ChannelPrefetch;
 
@@ -37,6 +38,8 @@ pub struct ConsumerOptions {
     /// Milliseconds that a message may stay unacknowledged (`x-consumer-timeout`); the queue's own
     /// where absent.
     pub timeout: Option<u64>,
+    /// Where it begins to read, if the queue is a stream.
+    pub stream: Option<StreamOptions>,
 }
 
 #[derive(Debug)]
@@ -92,6 +95,11 @@ impl Consumers {
         self.line
             .as_ref()
             .is_none_or(|line| line.front() == Some(&id))
+    }
+
+    /// Everyone else waits for the first in line.
+    pub fn is_single_active(&self) -> bool {
+        self.line.is_some()
     }
 
     pub fn len(&self) -> usize {

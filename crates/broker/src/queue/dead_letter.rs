@@ -57,7 +57,7 @@ impl Reason {
 /// A message on its way out.
 #[derive(Debug, Clone)]
 pub(crate) struct Dead {
-    lane: LaneId,
+    pub lane: LaneId,
     pub seq: QueueSeq,
     /// `None`: it lies in a segment.
     pub message: Option<Message>,
@@ -77,8 +77,8 @@ const RETRY: Millis = 500;
 #[derive(Debug, Default)]
 pub(super) struct Dying {
     waiting: VecDeque<Dead>,
-    /// Those that were never in memory: they look as if they waited for a consumer.
-    unread: HashSet<(LaneId, QueueSeq)>,
+    /// Their places: to the store they look as if they waited for a consumer.
+    places: HashSet<(LaneId, QueueSeq)>,
     /// A thread is moving them.
     being_moved: bool,
     /// Nothing could go: tried again then.
@@ -90,9 +90,9 @@ impl Dying {
         self.waiting.len() >= MAX_WAITING
     }
 
-    /// True if that message waits here though it was never read.
+    /// True if that message waits here.
     pub fn holds(&self, lane: LaneId, seq: QueueSeq) -> bool {
-        !self.unread.is_empty() && self.unread.contains(&(lane, seq))
+        !self.places.is_empty() && self.places.contains(&(lane, seq))
     }
 
     /// True if somebody should move them now.
@@ -127,17 +127,13 @@ impl Dying {
     }
 
     fn push(&mut self, dead: Dead) {
-        if dead.message.is_none() {
-            self.unread.insert((dead.lane, dead.seq));
-        }
+        self.places.insert((dead.lane, dead.seq));
         self.waiting.push_back(dead);
     }
 
     fn pop(&mut self) -> Option<Dead> {
         let dead = self.waiting.pop_front()?;
-        if !self.unread.is_empty() {
-            self.unread.remove(&(dead.lane, dead.seq));
-        }
+        self.places.remove(&(dead.lane, dead.seq));
         Some(dead)
     }
 }

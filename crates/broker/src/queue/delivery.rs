@@ -8,10 +8,12 @@ use store::{Load, Message, QueueSeq, Resident as _, Store};
 
 use super::consumers::{ConsumerId, ConsumerOptions};
 use super::lane::LaneId;
-use super::leases::{Lease, LeaseId};
+use super::leases::{Lease, LeaseId, Outcome};
+use super::rules::Rules;
+use super::settings::Settings;
 use super::{MAX_PER_HOLD, Queue, State};
 use crate::error::Error;
-use crate::outbox::{Delivery, Origin};
+use crate::outbox::{Annotation, ConsumerHandle, Delivery, Origin, Outbox};
 
 /// Connections to wake once locks are released.
 #[derive(Debug, Default)]
@@ -39,10 +41,20 @@ pub struct Got {
     pub lease: Option<LeaseId>,
     /// It was out for delivery before.
     pub redelivered: bool,
-    /// How often it has come back, if the queue counts that.
-    pub deliveries: u32,
+    /// What the queue adds to its headers.
+    pub annotation: Annotation,
     /// Messages still ready.
     pub remaining: usize,
+}
+
+/// What came of removing consumers.
+#[derive(Debug, Default)]
+pub(crate) struct Removed {
+    any: bool,
+    /// The queue has no consumers any more.
+    pub last: bool,
+    /// Leases on messages that were on their way, and were to be acknowledged.
+    pub unsent: u32,
 }
 
 /// The first message lies in a segment: it must be read, where no lock is held.
@@ -60,23 +72,54 @@ impl Queue {
             return Err(Error::not_found(self.resource()));
         }
         let others = state.consumers.len() > 0;
-        if state.consumers.exclusive || (options.exclusive && others) {
+        let one_at_a_time = state.consumers.is_single_active();
+        if state.consumers.exclusive || (options.exclusive && (others || one_at_a_time)) {
             return Err(Error::refused(format!(
                 "{} in exclusive use",
                 self.resource()
             )));
         }
-        Ok(state.consumers.add(options))
+        if options.timeout.is_some() && state.rules.is_none() {
+            state.rules = Some(Rules::new(Settings::default(), self.now()));
+        }
+        let reads = options.stream.clone();
+        let id = state.consumers.add(options);
+        if let Some(reads) = reads {
+            state.start_reading(id, &reads);
+        }
+        Ok(id)
     }
 
-    /// Removes a consumer; its leases stay out. True if it was the queue's last one.
-    pub(crate) fn remove_consumer(&self, id: ConsumerId) -> bool {
+    /// Removes consumers of one outbox. What was on its way to them returns to its place, and so do
+    /// these leases; whoever consumes after them finds everything in order. Other leases of theirs
+    /// stay out.
+    pub(crate) fn remove_consumers(
+        &self,
+        consumers: &[(ConsumerId, ConsumerHandle)],
+        outbox: &Outbox,
+        unacked: &[LeaseId],
+    ) -> Removed {
         self.change(|state| {
-            let last = state.consumers.remove(id).is_some() && state.consumers.len() == 0;
-            if last && let Some(rules) = &mut state.rules {
+            let mut removed = Removed::default();
+            for (id, _) in consumers {
+                if let Some(stream) = state.stream() {
+                    stream.stop(*id);
+                }
+                removed.any |= state.consumers.remove(*id).is_some();
+            }
+            removed.last = removed.any && state.consumers.len() == 0;
+            if removed.last
+                && let Some(rules) = &mut state.rules
+            {
                 rules.last_used = rules.now;
             }
-            last
+            let is_theirs = |handle| consumers.iter().any(|(_, theirs)| *theirs == handle);
+            let unsent = outbox.withdraw(is_theirs);
+            let leased = |unsent: &&Delivery| matches!(unsent.origin, Origin::Leased(_));
+            removed.unsent = unsent.iter().filter(leased).count() as u32;
+            state.take_back(unsent.into_iter());
+            state.settle(unacked, Outcome::Requeue);
+            removed
         })
     }
 
@@ -161,7 +204,7 @@ impl State {
             message,
             lease,
             redelivered,
-            deliveries,
+            annotation: Annotation::returned(deliveries),
             remaining: self.lanes.len(),
         }))
     }
@@ -202,6 +245,9 @@ impl State {
     /// Returns true where it stopped because it had held the lock long enough, not for want of
     /// messages or credit.
     pub(crate) fn dispatch(&mut self, wakes: &mut Wakes) -> bool {
+        if self.stream().is_some() {
+            return self.dispatch_stream(wakes);
+        }
         let mut budget = MAX_PER_HOLD;
         loop {
             let mut lane = self.lanes.first();
@@ -335,7 +381,7 @@ impl State {
                 origin,
                 consumer: handle,
                 redelivered,
-                deliveries,
+                annotation: Annotation::returned(deliveries),
             });
         }
         if !no_ack {

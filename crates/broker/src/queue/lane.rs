@@ -8,10 +8,11 @@ use store::{Lsn, Message, QueueSeq, QueueStore, Record, RecoveredQueue};
 use super::MAX_WINDOW;
 use super::delay::Delayed;
 use super::ready::{Entry, Found, Ready};
+use super::stream::Stream;
 
 /// Which of a queue's lanes: the priority, where that is not beyond the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(super) struct LaneId(pub u8);
+pub(crate) struct LaneId(pub u8);
 
 /// Messages of one priority, and what is kept of them.
 #[derive(Debug)]
@@ -91,6 +92,15 @@ impl Lane {
         let messages = std::mem::take(&mut found.messages);
         let store = &found.store;
         Delayed::recovered(messages, store.count_from(QueueSeq(0)), store.flushed())
+    }
+
+    /// Takes out what a restart has found, where it is a stream.
+    pub fn take_stream(recovered: &mut [RecoveredQueue]) -> Stream {
+        let Some(found) = recovered.first_mut() else {
+            return Stream::default();
+        };
+        let messages = std::mem::take(&mut found.messages);
+        Stream::recovered(messages, &found.store, found.next_seq)
     }
 
     /// It is the lane of a queue where messages wait for their time, and not for consumers.

@@ -164,6 +164,10 @@ impl State {
             let Some(lease) = self.end_lease(*id, outcome) else {
                 continue;
             };
+            if self.stream().is_some() {
+                // It was credit; what is in a stream stays there.
+                continue;
+            }
             match outcome {
                 Outcome::Requeue => match self.has_come_back_too_often(&lease) {
                     true => self.discard(lease.lane, lease.returned(), Reason::DeliveryLimit),
@@ -229,7 +233,9 @@ impl State {
             };
             returned.push((lane, Entry::new(message, seq, redelivered)));
         }
-        self.put_back(returned);
+        if self.stream().is_none() {
+            self.put_back(returned);
+        }
     }
 
     /// Tells the owners of consumers that have kept a message for too long.

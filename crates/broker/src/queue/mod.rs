@@ -15,10 +15,13 @@ mod groups;
 mod lane;
 mod leases;
 mod limits;
+mod offset;
 mod paging;
+mod policy;
 mod ready;
 mod rules;
 mod settings;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +32,10 @@ use amqp::FieldTable;
 use parking_lot::{Mutex, MutexGuard};
 use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store};
 
-pub(crate) use arguments::{consumer_priority, consumer_timeout, unsupported};
+pub use arguments::QueueKind;
+pub(crate) use arguments::{
+    consumer_priority, consumer_timeout, refuse_stream_arguments, unsupported,
+};
 pub use consumers::{ConsumerId, ConsumerOptions};
 pub(crate) use dead_letter::{Dead, Onward, Reason};
 pub use declare::QueueOptions;
@@ -37,6 +43,7 @@ pub(crate) use delay::{X_DELAY, delay};
 pub use delivery::{Got, Wakes};
 pub use leases::{LeaseId, Outcome};
 pub(crate) use limits::Refused;
+pub use offset::{Filter, Start, StreamOptions};
 pub(crate) use rules::{After, Traits};
 pub(crate) use settings::{DeadLetterTo, Settings};
 pub use store::QueueSeq;
@@ -46,6 +53,7 @@ use crate::clock::Millis;
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
+use crate::policy::Applied;
 use crate::timer::Timer;
 use crate::vhost::VHost;
 use consumers::Consumers;
@@ -71,6 +79,8 @@ pub struct Queue {
     pub name: Arc<str>,
     /// The vhost that it is in.
     pub vhost: Arc<str>,
+    /// Its type.
+    pub kind: QueueKind,
     /// Survives a restart.
     pub durable: bool,
     /// Goes when its last consumer goes.
@@ -83,6 +93,8 @@ pub struct Queue {
     pub logged: bool,
     /// It has had a consumer.
     pub(crate) consumed: AtomicBool,
+    /// The policies that apply; a lock of its own, under which nothing else is locked.
+    applied: Mutex<Applied>,
     /// What publishers must know of its rules.
     pub(crate) traits: Traits,
     /// The vhost itself, where there is one.
@@ -185,10 +197,13 @@ impl Queue {
             exchange,
             messages: Lane::take_delayed(&mut recovered),
         });
+        let kind = QueueKind::of(&options.arguments);
+        let is_stream = kind == QueueKind::Stream;
+        let stream = is_stream.then(|| Lane::take_stream(&mut recovered));
         let lanes = Lanes::new(recovered.into_iter().map(Lane::new));
         let mut lanes = lanes.expect("a queue has a lane");
         let delaying = delay.is_some();
-        if delaying {
+        if delaying || is_stream {
             lanes.lowest().holds_nothing_ready();
         }
         let Surroundings {
@@ -197,10 +212,11 @@ impl Queue {
             timer,
             delays_for: _,
         } = surroundings;
-        let settings = Settings::new(&options.arguments, &[]);
+        let settings = Settings::new(&options.arguments, &Applied::default());
         let rules = (!settings.is_plain() || delay.is_some()).then(|| {
             let mut rules = Rules::new(settings, now);
             rules.delay = delay;
+            rules.stream = stream;
             rules
         });
         let traits = Traits::new(rules.as_ref().map(|rules| &rules.settings), delaying);
@@ -214,19 +230,21 @@ impl Queue {
             rules,
             deleted: false,
         };
-        if !delaying {
+        if !delaying && !is_stream {
             state.note_recovered(now);
         }
         Arc::new_cyclic(|me| Queue {
             id,
             name,
             vhost,
+            kind,
             durable: options.durable,
             auto_delete: options.auto_delete,
             exclusive_owner: options.exclusive,
             arguments: options.arguments,
             logged,
             consumed: AtomicBool::new(false),
+            applied: Mutex::default(),
             traits,
             vhost_ref,
             timer,
@@ -467,15 +485,11 @@ impl State {
     /// True if new messages do not simply go to the end of the queue.
     #[inline]
     fn is_special(&self) -> bool {
-        !self.lanes.is_single() || self.is_delaying()
-    }
-
-    /// True if messages wait here for their time, and not for consumers.
-    #[inline]
-    fn is_delaying(&self) -> bool {
-        self.rules
-            .as_ref()
-            .is_some_and(|rules| rules.delay.is_some())
+        !self.lanes.is_single()
+            || self
+                .rules
+                .as_ref()
+                .is_some_and(|rules| rules.delay.is_some() || rules.stream.is_some())
     }
 
     #[cold]
@@ -494,6 +508,9 @@ impl State {
                 delay.messages.add(seq, message);
             }
             return lsn;
+        }
+        if self.stream().is_some() {
+            return self.append_to_stream(messages, record);
         }
         let mut last = None;
         for (lane, messages) in self.lanes.sort(messages) {
@@ -531,9 +548,33 @@ impl State {
         }
     }
 
+    /// Adds messages to the end of the stream; all of them are kept.
+    fn append_to_stream(
+        &mut self,
+        messages: impl Iterator<Item = Message>,
+        record: &mut Record<'_>,
+    ) -> Option<Lsn> {
+        let now = self.rules.as_ref().map_or(0, |rules| rules.now);
+        let Lane { ready, store, .. } = self.lanes.lowest();
+        let new: Vec<(QueueSeq, Message)> = messages
+            .map(|message| (ready.take_place(), stream::kept(message, now)))
+            .collect();
+        let lsn = store.append(new.iter().map(|(seq, message)| (*seq, message)), record);
+        let stream = self.stream()?;
+        new.into_iter()
+            .for_each(|(seq, message)| stream.add(seq, message));
+        for consumer in stream.take_waiting() {
+            self.consumers.activate(consumer);
+        }
+        lsn
+    }
+
     /// Looks at memory, and has what will be due soon read.
     #[cold]
     fn settle_delayed(&mut self) {
+        if let Some(bytes) = self.stream().map(|stream| stream.bytes()) {
+            return self.lanes.lowest().store.note_resident(bytes);
+        }
         let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) else {
             return;
         };
@@ -577,8 +618,14 @@ impl State {
 
     /// How many messages wait.
     pub fn len(&self) -> usize {
-        let groups = self.rules.as_ref().and_then(|rules| rules.groups.as_ref());
-        self.lanes.len() + groups.map_or(0, Groups::len)
+        let Some(rules) = &self.rules else {
+            return self.lanes.len();
+        };
+        if let Some(stream) = &rules.stream {
+            let lane = self.lanes.get(LaneId::default());
+            return stream.len(lane.ready.next_seq());
+        }
+        self.lanes.len() + rules.groups.as_ref().map_or(0, Groups::len)
     }
 
     fn purge(&mut self) -> Vec<Ready> {

@@ -61,8 +61,17 @@ impl Resident for LaneResident {
             if loaded.look {
                 return state.note_looked_at(self.lane, &loaded);
             }
-            let State { lanes, rules, .. } = state;
+            let State {
+                lanes,
+                rules,
+                consumers,
+                ..
+            } = state;
             let Lane { ready, store, .. } = lanes.get_mut(self.lane);
+            if let Some(stream) = rules.as_mut().and_then(|rules| rules.stream.as_mut()) {
+                let readers = stream.loaded(&loaded);
+                return readers.into_iter().for_each(|id| consumers.activate(id));
+            }
             if let Some(rules) = rules
                 && let Some(delay) = &mut rules.delay
             {
@@ -102,10 +111,11 @@ impl Resident for LaneResident {
 impl State {
     /// Bytes of messages of a lane that are in memory and not out with consumers.
     fn resident_bytes(&self, lane: LaneId) -> usize {
-        match self.rules.as_ref().and_then(|rules| rules.delay.as_ref()) {
-            Some(delay) => delay.messages.bytes(),
-            None => self.lanes.get(lane).ready.bytes(),
+        match &self.rules {
+            Some(rules) => rules.resident_bytes(),
+            None => None,
         }
+        .unwrap_or_else(|| self.lanes.get(lane).ready.bytes())
     }
 
     /// What to read for somebody who waits for the next message.
@@ -139,6 +149,9 @@ impl State {
     /// lock is held.
     fn evict(&mut self, lane: LaneId) -> Vec<Message> {
         let Lane { ready, store, .. } = self.lanes.get_mut(lane);
+        if let Some(stream) = self.rules.as_mut().and_then(|rules| rules.stream.as_mut()) {
+            return stream.evict(store.flushed());
+        }
         if let Some(rules) = &mut self.rules
             && let Some(delay) = &mut rules.delay
         {
@@ -166,6 +179,9 @@ impl State {
             elsewhere.extend(rules.dying.resident_from(id, from));
             if let Some(groups) = &rules.groups {
                 elsewhere.extend(groups.resident_from(id, from));
+            }
+            if let Some(stream) = &rules.stream {
+                elsewhere.extend(stream.resident_from(from));
             }
             if let Some(delay) = &rules.delay {
                 elsewhere.extend(delay.messages.resident_from(from));

@@ -14,6 +14,7 @@ use super::expiry::Deadlines;
 use super::groups::Groups;
 use super::leases::LeaseDeadlines;
 use super::settings::Settings;
+use super::stream::Stream;
 use super::{Queue, State};
 use crate::clock::Millis;
 use crate::timer::Timed;
@@ -34,8 +35,12 @@ pub(super) struct Rules {
     pub leases: LeaseDeadlines,
     /// For the queue of an exchange that delays messages: they do not wait for consumers.
     pub delay: Option<Delay>,
+    /// For a stream.
+    pub stream: Option<Stream>,
     /// With `x-leveret-message-groups`.
     pub groups: Option<Groups>,
+    /// When a stream is looked at for what is too old.
+    pub next_look: Option<Millis>,
     /// When somebody last used the queue.
     pub last_used: Millis,
     /// When the timer is going to call.
@@ -50,6 +55,12 @@ pub(super) struct Delay {
 }
 
 impl Rules {
+    /// Bytes in memory of messages that do not wait for consumers; `None` if all do.
+    pub fn resident_bytes(&self) -> Option<usize> {
+        let delayed = self.delay.as_ref().map(|delay| delay.messages.bytes());
+        delayed.or(self.stream.as_ref().map(Stream::bytes))
+    }
+
     /// Messages that wait for their time.
     pub fn delayed(&self) -> usize {
         self.delay.as_ref().map_or(0, |delay| delay.messages.len())
@@ -65,6 +76,8 @@ impl Rules {
             dying: Dying::default(),
             leases: LeaseDeadlines::default(),
             delay: None,
+            stream: None,
+            next_look: None,
             last_used: now,
             scheduled: None,
         })
@@ -120,8 +133,9 @@ impl Queue {
     /// Does what the rules say, after a change.
     pub(super) fn keep_rules(&self, state: &mut State) -> After {
         state.release_due();
+        let too_much = state.keep_stream_short();
         let mut more = state.expire(MAX_STEP);
-        more |= state.trim(MAX_STEP);
+        more |= state.trim(MAX_STEP) || too_much;
         let next = match more {
             true => Some(self.timer.clock.now()),
             false => state.next_deadline(),
@@ -140,11 +154,17 @@ impl Queue {
         }
     }
 
-    /// Other rules apply from now on.
-    pub(crate) fn set_rules(self: &Arc<Self>, settings: Settings) {
+    /// Other rules apply from now on. What that asks for is done when the timer calls.
+    pub(super) fn set_rules(&self, settings: Settings) {
         let now = self.timer.clock.now();
         self.traits.set(&settings);
-        self.change(|state| state.set_rules(settings, now));
+        let mut state = self.lock();
+        if state.set_rules(settings, now)
+            && let Some(rules) = &mut state.rules
+        {
+            rules.scheduled = Some(now);
+            self.timer.schedule(self.id, now, self.me.clone());
+        }
     }
 
     /// Somebody uses the queue: it does not expire for a while.
@@ -190,18 +210,18 @@ impl State {
         }
     }
 
-    fn set_rules(&mut self, settings: Settings, now: Millis) {
+    /// True if they are others than before.
+    fn set_rules(&mut self, settings: Settings, now: Millis) -> bool {
         let rules = match &mut self.rules {
-            Some(rules) if rules.settings == settings => return,
+            Some(rules) if rules.settings == settings => return false,
             Some(rules) => rules,
-            None if settings.is_plain() => return,
+            None if settings.is_plain() => return false,
             None => {
                 self.rules = Some(Rules::new(settings, now));
-                return;
+                return true;
             }
         };
         let before = std::mem::replace(&mut rules.settings, settings);
-        rules.scheduled = None;
         if before.message_ttl.is_none() {
             rules.since = now;
         }
@@ -214,6 +234,7 @@ impl State {
             // What was to expire in order of places, because all of it was, may no longer do so.
             self.note_recovered(now);
         }
+        true
     }
 
     /// As [`State::refresh`], with a time that was read already.
@@ -234,7 +255,8 @@ impl State {
         // Moving what is due comes back to this.
         let delay = rules.delay.as_ref().filter(|_| !rules.dying.is_full());
         let due = delay.and_then(|delay| delay.messages.next());
-        [expiry, unused, retry, due, rules.leases.next()]
+        let too_old = rules.settings.max_age.and(rules.next_look);
+        [expiry, unused, retry, due, too_old, rules.leases.next()]
             .into_iter()
             .flatten()
             .min()

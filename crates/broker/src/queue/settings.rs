@@ -1,15 +1,15 @@
 //! What a queue does beyond keeping messages in order: its arguments and the policies that apply to
 //! it, put together.
 //!
-//! Of a limit that several of them set the lowest counts; of anything else the argument comes
-//! before the operator policy, and that before the policy (RabbitMQ: `rabbit_queue_type_util`,
-//! `rabbit_policy:merge_operator_definitions`).
+//! Which of them counts where several say something is `policy::Applied`'s to know.
 
 use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue};
 
 use super::arguments::{MESSAGE_GROUPS, QueueKind};
+use super::offset::interval;
+use crate::policy::Applied;
 
 /// Where messages go that leave the queue without having been acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub(crate) struct Settings {
     pub delivery_limit: Option<u32>,
     /// How long a consumer may keep a message.
     pub consumer_timeout: Option<u64>,
+    /// How long a stream keeps messages.
+    pub max_age: Option<u64>,
     /// Of each message group one message at a time is out.
     pub message_groups: bool,
 }
@@ -58,29 +60,24 @@ pub(crate) struct Settings {
 /// What a queue of type quorum permits, where nothing is said (RabbitMQ 4).
 const QUORUM_DELIVERY_LIMIT: u32 = 20;
 
-/// Arguments and policies, the strongest first.
+/// Arguments and policies.
 struct Sources<'a> {
     arguments: &'a FieldTable,
-    policies: &'a [&'a FieldTable],
+    applied: &'a Applied,
 }
 
 impl<'a> Sources<'a> {
-    fn all(&self, key: &str) -> impl Iterator<Item = &'a FieldValue> {
-        let argument = self.arguments.get(&format!("x-{key}"));
-        let policies = self.policies.iter().filter_map(|policy| policy.get(key));
-        argument.into_iter().chain(policies.collect::<Vec<_>>())
+    fn get(&self, key: &str) -> Option<&'a FieldValue> {
+        self.applied.get_with(key, self.arguments)
     }
 
-    /// The lowest, of numbers that are not negative.
+    /// A number that is not negative.
     fn limit(&self, key: &str) -> Option<u64> {
-        let numbers = self.all(key).filter_map(FieldValue::as_i64);
-        numbers
-            .filter_map(|number| u64::try_from(number).ok())
-            .min()
+        u64::try_from(self.get(key)?.as_i64()?).ok()
     }
 
     fn text(&self, key: &str) -> Option<&'a [u8]> {
-        match self.all(key).next()? {
+        match self.get(key)? {
             FieldValue::LongStr(text) => Some(text),
             _ => None,
         }
@@ -101,25 +98,19 @@ impl<'a> Sources<'a> {
         if kind != QueueKind::Quorum {
             return None;
         }
-        let mut all = self.all("delivery-limit").filter_map(FieldValue::as_i64);
-        // A negative one lifts the limit.
-        if all.any(|limit| limit < 0) {
-            return None;
+        match self.get("delivery-limit").and_then(FieldValue::as_i64) {
+            None => Some(QUORUM_DELIVERY_LIMIT),
+            // A negative one lifts the limit.
+            Some(limit) if limit < 0 => None,
+            Some(limit) => Some(u32::try_from(limit).unwrap_or(u32::MAX)),
         }
-        let limit = self.limit("delivery-limit");
-        Some(limit.map_or(QUORUM_DELIVERY_LIMIT, |limit| {
-            u32::try_from(limit).unwrap_or(u32::MAX)
-        }))
     }
 }
 
 impl Settings {
-    /// Puts together what was declared with what policies say, the operator's first.
-    pub fn new(arguments: &FieldTable, policies: &[&FieldTable]) -> Settings {
-        let sources = Sources {
-            arguments,
-            policies,
-        };
+    /// Puts together what was declared with what policies say.
+    pub fn new(arguments: &FieldTable, applied: &Applied) -> Settings {
+        let sources = Sources { arguments, applied };
         let kind = QueueKind::of(arguments);
         let overflow = match sources.text("overflow") {
             Some(b"reject-publish") => Overflow::Reject,
@@ -136,6 +127,7 @@ impl Settings {
             dead_letter: sources.dead_letter(overflow),
             delivery_limit: sources.delivery_limit(kind),
             consumer_timeout: sources.limit("consumer-timeout"),
+            max_age: sources.text("max-age").and_then(interval),
             message_groups: arguments.get(MESSAGE_GROUPS) == Some(&FieldValue::Bool(true)),
         }
     }
@@ -161,39 +153,14 @@ impl Settings {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_lowest_limit_counts() {
-        let arguments = FieldTable::new()
-            .with("x-message-ttl", 500)
-            .with("x-max-length", 7);
-        let operator = FieldTable::new()
-            .with("message-ttl", 400)
-            .with("max-length", 9);
-        let policy = FieldTable::new()
-            .with("message-ttl", 300)
-            .with("expires", 1_000);
-        let settings = Settings::new(&arguments, &[&operator, &policy]);
-        assert_eq!(settings.message_ttl, Some(300));
-        assert_eq!(settings.max_length, Some(7));
-        assert_eq!(settings.expires, Some(1_000));
-    }
-
-    #[test]
-    fn of_what_is_no_limit_the_argument_counts() {
-        let arguments = FieldTable::new().with("x-dead-letter-exchange", "mine");
-        let policy = FieldTable::new()
-            .with("dead-letter-exchange", "theirs")
-            .with("dead-letter-routing-key", "key");
-        let settings = Settings::new(&arguments, &[&policy]);
-        let to = settings.dead_letter.expect("both name one");
-        assert_eq!(&*to.exchange, "mine");
-        assert_eq!(to.routing_key.as_deref(), Some(&b"key"[..]));
+    fn settings(arguments: &FieldTable) -> Settings {
+        Settings::new(arguments, &Applied::default())
     }
 
     #[test]
     fn quorum_queues_limit_deliveries_unless_told_otherwise() {
         let quorum = FieldTable::new().with("x-queue-type", "quorum");
-        let limit = |table: &FieldTable| Settings::new(table, &[]).delivery_limit;
+        let limit = |table: &FieldTable| settings(table).delivery_limit;
         assert_eq!(limit(&quorum), Some(20));
         assert_eq!(limit(&quorum.clone().with("x-delivery-limit", -1)), None);
         assert_eq!(limit(&quorum.with("x-delivery-limit", 3)), Some(3));
@@ -207,10 +174,17 @@ mod tests {
             .with("x-dead-letter-exchange", "x")
             .with("x-dead-letter-strategy", "at-least-once");
         let at_least_once = |table: &FieldTable| {
-            let to = Settings::new(table, &[]).dead_letter;
+            let to = settings(table).dead_letter;
             to.expect("it names an exchange").at_least_once
         };
         assert!(!at_least_once(&table));
         assert!(at_least_once(&table.with("x-overflow", "reject-publish")));
+    }
+
+    #[test]
+    fn a_queue_without_arguments_is_plain() {
+        assert!(settings(&FieldTable::new()).is_plain());
+        assert!(settings(&FieldTable::new().with("x-queue-mode", "lazy")).is_plain());
+        assert!(!settings(&FieldTable::new().with("x-max-length", 0)).is_plain());
     }
 }

@@ -77,6 +77,7 @@ impl Client {
             handle: ConsumerHandle(handle),
             priority: 0,
             timeout: None,
+            stream: None,
         }
     }
 
@@ -99,7 +100,7 @@ impl Client {
             }
             all.extend(items.into_iter().filter_map(|item| match item {
                 Outgoing::Delivery(delivery) => Some(delivery),
-                Outgoing::Cancelled(_) | Outgoing::TimedOut(..) => None,
+                Outgoing::Cancelled(_) | Outgoing::TimedOut(..) | Outgoing::Rebalance(_) => None,
             }));
             for handle in stalled {
                 if let Some(id) = consumers.get(&handle.0) {
@@ -108,6 +109,11 @@ impl Client {
             }
         }
     }
+}
+
+/// Removes a consumer; what is on its way to it stays there.
+fn remove(queue: &Queue, id: ConsumerId) {
+    queue.remove_consumers(&[(id, ConsumerHandle(0))], &Outbox::default(), &[]);
 }
 
 fn lease(delivery: &Delivery) -> LeaseId {
@@ -279,7 +285,7 @@ impl World {
             return;
         };
         let id = self.consumers.remove(&handle).expect("just found");
-        self.queue.remove_consumer(id);
+        remove(&self.queue, id);
         let unsent = self.client.outbox.withdraw(|other| other.0 == handle);
         let count = unsent.len() as u32;
         self.overtaken
@@ -370,7 +376,7 @@ impl World {
     fn finish(mut self) {
         for handle in self.consumers.keys().copied().collect::<Vec<_>>() {
             let id = self.consumers.remove(&handle).expect("just listed");
-            self.queue.remove_consumer(id);
+            remove(&self.queue, id);
             let unsent = self.client.outbox.withdraw(|other| other.0 == handle);
             self.queue.take_back(unsent.into_iter());
         }
@@ -518,7 +524,7 @@ fn leases_of_a_cancelled_consumer_do_not_count_for_its_successor() {
     queue.publish((0..30).map(message));
     let held = first.drain(&queue, &BTreeMap::new());
     assert_eq!(held.len(), 10);
-    queue.remove_consumer(id);
+    remove(&queue, id);
     second.consume(&queue, 0, 1);
     let leases: Vec<LeaseId> = held.iter().map(lease).collect();
     queue.settle(&leases, Outcome::Acknowledge);

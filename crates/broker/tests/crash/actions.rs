@@ -229,6 +229,7 @@ impl World {
             handle: ConsumerHandle(handle),
             priority: 0,
             timeout: None,
+            stream: None,
         };
         let consuming = self.session.consume(name, options, &FieldTable::new());
         let (queue, id) = consuming.unwrap_or_else(|error| panic!("{error}"));

@@ -116,6 +116,7 @@ fn consume_all(world: &World, name: Name, count: usize) -> Vec<(u64, bool)> {
         handle: ConsumerHandle(0),
         priority: 0,
         timeout: None,
+        stream: None,
     };
     let consuming = world.session.consume(name, options, &FieldTable::new());
     let (queue, consumer) = consuming.unwrap_or_else(|error| panic!("{error}"));
@@ -126,7 +127,7 @@ fn consume_all(world: &World, name: Name, count: usize) -> Vec<(u64, bool)> {
         world.outbox.drain(&mut items, &mut stalled);
         found.extend(items.into_iter().filter_map(|item| match item {
             Outgoing::Delivery(one) => Some((id(&one.message), one.redelivered)),
-            Outgoing::Cancelled(_) | Outgoing::TimedOut(..) => None,
+            Outgoing::Cancelled(_) | Outgoing::TimedOut(..) | Outgoing::Rebalance(_) => None,
         }));
         world.store.run_once();
     }

@@ -226,7 +226,7 @@ impl World {
             match item {
                 Outgoing::Delivery(delivery) => self.arrived(delivery),
                 Outgoing::Cancelled(handle) => drop(self.consumers.remove(&handle.0)),
-                Outgoing::TimedOut(..) => {}
+                Outgoing::TimedOut(..) | Outgoing::Rebalance(_) => {}
             }
         }
         any.then(|| stalled.into_iter().map(|handle| handle.0).collect())
@@ -343,7 +343,10 @@ impl World {
             number,
             ..
         } = consumer;
-        self.session.cancel(&queue, id);
+        // It takes back what it finds on its way; here that is done below, where it can be followed.
+        let nowhere = Outbox::default();
+        let handles = [(id, ConsumerHandle(handle))];
+        self.session.end_consumers(&queue, &handles, &nowhere, &[]);
         let live = self.live.queue(name, number);
         let last = live.is_some_and(|live| {
             live.consumers -= 1;

@@ -30,6 +30,9 @@ pub(super) struct Draft {
     pub(super) default_user_tags: Collection<bool>,
     pub(super) loopback_users: Collection<bool>,
     pub(super) loopback_users_off: bool,
+    pub(super) load_definitions: Option<PathBuf>,
+    pub(super) management_load_definitions: Option<PathBuf>,
+    pub(super) definitions_local_path: Option<PathBuf>,
     pub(super) heartbeat: u16,
     pub(super) frame_max: u32,
     pub(super) initial_frame_max: u32,
@@ -118,6 +121,9 @@ impl Draft {
             default_user_tags: Collection::empty(),
             loopback_users: Collection::empty(),
             loopback_users_off: false,
+            load_definitions: None,
+            management_load_definitions: None,
+            definitions_local_path: None,
             heartbeat: 0,
             frame_max: 0,
             initial_frame_max: 0,
@@ -153,7 +159,7 @@ impl Draft {
         let node_name = match self.node_name {
             Some(name) if name.contains('@') => name,
             Some(name) => format!("{name}@{}", environment.host_name),
-            None => format!("leveret@{}", environment.host_name),
+            None => format!("rabbit@{}", environment.host_name),
         };
         Config {
             listeners: if self.listeners_off {
@@ -172,6 +178,14 @@ impl Draft {
                 true => Vec::new(),
                 false => self.loopback_users.enabled(),
             },
+            definitions: [
+                self.load_definitions,
+                self.management_load_definitions,
+                self.definitions_local_path,
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             heartbeat: self.heartbeat,
             frame_max: self.frame_max,
             initial_frame_max: self.initial_frame_max,

@@ -79,6 +79,9 @@ pub struct Config {
     /// Users that may connect from this machine only.
     pub loopback_users: Vec<String>,
 
+    /// Files and directories of definitions to import at the start, in order.
+    pub definitions: Vec<PathBuf>,
+
     /// Heartbeat interval proposed to clients, in seconds; 0 turns heartbeats off.
     pub heartbeat: u16,
     /// Largest frame proposed to clients, in bytes with its 8 bytes of framing; 0 is no limit.

@@ -113,14 +113,12 @@ fn apply_setting(
 /// What to know of a RabbitMQ key that does nothing here. Where it protects or brings something
 /// that is missing now, that is said.
 fn unused(key: &str) -> &'static str {
-    const MISSING: [(&str, &str); 8] = [
+    const MISSING: [(&str, &str); 6] = [
         (
             "listeners.ssl",
             "there is no TLS yet; nothing listens there",
         ),
         ("ssl_options", "there is no TLS yet; without effect"),
-        ("load_definitions", "not supported yet; nothing is imported"),
-        ("definitions", "not supported yet; nothing is imported"),
         (
             "management",
             "there is no management API yet; without effect",

@@ -84,8 +84,8 @@ fn without_a_file_the_defaults_are_rabbitmqs() {
     );
     assert_eq!(config.disk_free_limit, ResourceLimit::Absolute(50_000_000));
     assert_eq!(config.data_dir, Path::new("./leveret-data"));
-    assert_eq!(config.node_name, "leveret@burrow");
-    assert_eq!(config.cluster_name, "leveret@burrow");
+    assert_eq!(config.node_name, "rabbit@burrow");
+    assert_eq!(config.cluster_name, "rabbit@burrow");
     assert_eq!(config.worker_threads.get(), 2);
     assert_eq!(
         (config.log.console, config.log.level),
@@ -181,7 +181,7 @@ fn an_absolute_limit_wins_over_a_relative_one() {
 
 #[test]
 fn names_and_threads_are_taken_over() {
-    let text = "leveret.node_name = hare\ncluster_name = warren\nleveret.worker_threads = 7";
+    let text = "nodename = hare\ncluster_name = warren\nleveret.worker_threads = 7";
     let config = config(text);
     assert_eq!(
         (config.node_name.as_str(), config.cluster_name.as_str()),
@@ -320,4 +320,18 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn definitions_come_from_files_in_the_order_of_rabbitmq() {
+    assert!(config("").definitions.is_empty());
+    let all = "definitions.local.path = /c\ndefinitions.import_backend = local_filesystem\n\
+               management.load_definitions = /b\nload_definitions = /a";
+    let paths = ["/a", "/b", "/c"].map(PathBuf::from);
+    assert_eq!(config(all).definitions, paths);
+    let elsewhere = error("definitions.import_backend = https");
+    assert!(
+        elsewhere.contains("expected `local_filesystem`"),
+        "{elsewhere}"
+    );
 }

@@ -29,7 +29,7 @@ pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         match entry.path() {
             path if path.is_dir() => all.extend(contents(&path)),
-            path if path.ends_with("lock") => {}
+            path if path.ends_with("lock") || path.ends_with("control.sock") => {}
             path => all.push((path.clone(), fs::read(path).expect("it"))),
         }
     }

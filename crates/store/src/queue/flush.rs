@@ -158,6 +158,26 @@ impl QueueStore {
             .sum()
     }
 
+    /// The place behind the first chunk in segments that something is left of, when its newest
+    /// message came (0 = not known), and its size.
+    pub fn first_chunk(&self) -> Option<(QueueSeq, u64, u64)> {
+        let first = self.index.first()?;
+        Some((first.end(), first.newest, first.place.size.into()))
+    }
+
+    /// Bytes of the chunks that something is left of.
+    pub fn segment_bytes(&self) -> u64 {
+        self.index.live_bytes()
+    }
+
+    /// Where the first chunk begins whose newest message came at that time or later.
+    pub fn chunk_at_time(&self, time: u64) -> Option<QueueSeq> {
+        let mut chunks = self.index.chunks().filter(|chunk| chunk.live > 0);
+        chunks
+            .find(|chunk| chunk.newest >= time)
+            .map(|chunk| chunk.first)
+    }
+
     /// The first live message in segments from a place on.
     pub fn next_live(&self, from: QueueSeq) -> Option<QueueSeq> {
         self.index.from(from).find_map(|chunk| {

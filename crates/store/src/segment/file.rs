@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wal::{AlignedBuffer, BLOCK, Disk, DiskFile, Open, StreamId};
 
 use super::chunk::{ChunkWriter, Closed};
-use super::index::Chunk;
+use super::index::{Chunk, Traits};
 use crate::bytes::Cursor;
 use crate::error::Error;
 use crate::message::Message;
@@ -174,12 +174,12 @@ impl SegmentWriter {
             .map(|closed| {
                 let (places, others) = rest.split_at(closed.count as usize);
                 rest = others;
-                let expiring = places.iter().any(|(_, message)| message.expires());
+                let traits = Traits::of(places);
                 let places = places
                     .iter()
                     .map(|(seq, message)| (*seq, message.is_persistent()));
                 let offset = start + closed.start as u64;
-                Chunk::new(closed, segment.number, offset, places, expiring)
+                Chunk::new(closed, segment.number, offset, places, traits)
             })
             .collect())
     }

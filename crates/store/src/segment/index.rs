@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::chunk::Closed;
+use crate::message::Message;
 use crate::seq::{QueueSeq, SeqRun};
 
 /// Where a chunk stands.
@@ -32,6 +33,28 @@ pub(crate) struct Chunk {
     pub transient: Option<Box<[u64]>>,
     /// Some of its messages expire by themselves.
     pub expiring: bool,
+    /// When the last of its messages came, in milliseconds of the Unix epoch; 0 = not known.
+    pub newest: u64,
+}
+
+/// What is to be remembered of messages that were written, besides their places.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Traits {
+    pub expiring: bool,
+    pub newest: u64,
+}
+
+impl Traits {
+    pub fn of(messages: &[(QueueSeq, Message)]) -> Traits {
+        let mut traits = Traits::default();
+        for (_, message) in messages {
+            if let Some(times) = message.times() {
+                traits.expiring |= times.expiration.is_some();
+                traits.newest = traits.newest.max(times.arrival);
+            }
+        }
+        traits
+    }
 }
 
 fn bit(place: u64) -> (usize, u64) {
@@ -49,7 +72,7 @@ impl Chunk {
         segment: u64,
         offset: u64,
         places: impl Iterator<Item = (QueueSeq, bool)>,
-        expiring: bool,
+        traits: Traits,
     ) -> Chunk {
         let span = (closed.end.0 - closed.first.0) as u32;
         let mut gone =
@@ -75,7 +98,8 @@ impl Chunk {
             live: closed.count,
             gone,
             transient,
-            expiring,
+            expiring: traits.expiring,
+            newest: traits.newest,
         }
     }
 
@@ -189,6 +213,17 @@ impl Index {
         } else {
             self.chunks.insert(at, chunk);
         }
+    }
+
+    /// The first chunk with something live in it.
+    pub fn first(&self) -> Option<&Chunk> {
+        self.chunks.iter().find(|chunk| chunk.live > 0)
+    }
+
+    /// Bytes of chunks with something live in them.
+    pub fn live_bytes(&self) -> u64 {
+        let live = self.chunks.iter().filter(|chunk| chunk.live > 0);
+        live.map(|chunk| u64::from(chunk.place.size)).sum()
     }
 
     /// The first chunk with a live place at or behind `seq`, and its position.

@@ -7,6 +7,7 @@
 //! `UPDATE_DOCS=1`.
 
 mod access;
+mod definitions;
 mod logging;
 mod network;
 mod node;
@@ -27,6 +28,7 @@ pub(super) struct Section {
 pub(super) const SECTIONS: &[Section] = &[
     network::SECTION,
     access::SECTION,
+    definitions::SECTION,
     protocol::SECTION,
     resources::SECTION,
     storage::SECTION,

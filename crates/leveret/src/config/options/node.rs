@@ -14,11 +14,14 @@ pub(super) const SECTION: Section = Section {
 
 const OPTIONS: &[ConfigOption] = &[
     with_built_in(
-        "leveret.node_name",
-        BuiltIn::Described("`leveret@` and the host's name"),
+        "nodename",
+        BuiltIn::Described("`rabbit@` and the host's name"),
     )
-    .values("a name like leveret or leveret@host, of letters, digits, `-`, `_` and `.`")
-    .meaning("Name of this node; without an `@` the host's name is added.")
+    .values("a name like rabbit or rabbit@host, of letters, digits, `-`, `_` and `.`")
+    .meaning(
+        "Name of this node; without an `@` the host's name is added. It is part of the names of \
+         shards: where it changes, new ones are made.",
+    )
     .variable("RABBITMQ_NODENAME")
     .set(|draft, entry| {
         store(

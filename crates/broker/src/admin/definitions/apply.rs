@@ -1,0 +1,123 @@
+//! Carrying out an import that was checked.
+
+use std::sync::Arc;
+
+use store::DefinitionChange;
+
+use super::Imported;
+use super::plan::{BindingPlan, Plan, TopologyPlan};
+use crate::admin::{Admin, AdminError};
+use crate::binding::{Binding, Destination, DestinationKey};
+use crate::definitions;
+use crate::topology::Topology;
+use crate::vhost::VHost;
+
+/// Entries for which a vhost's lock is held at once: its publishers wait meanwhile.
+const MAX_PER_HOLD: usize = 256;
+
+impl Plan {
+    /// Makes it so. Somebody may delete what is needed meanwhile: then an error says so, and what
+    /// came before stays.
+    pub fn apply(self, admin: &Admin<'_>) -> Result<Imported, AdminError> {
+        let mut warnings = self.warnings;
+        for (name, metadata) in self.vhosts {
+            match metadata {
+                Some(metadata) => admin.put_vhost(&name, metadata)?,
+                None => admin.add_vhost(&name, Default::default())?,
+            }
+        }
+        for (name, password, tags) in self.users {
+            admin.put_user(&name, password, tags)?;
+        }
+        for (vhost, user, patterns) in &self.permissions {
+            let [configure, write, read] = patterns;
+            admin.set_permissions(vhost, user, [configure, write, read])?;
+        }
+        set_topic_permissions(admin, self.topic_permissions);
+        let broker = admin.broker;
+        let log = |change| broker.define(change);
+        broker
+            .parameters
+            .set(self.parameters, self.global_parameters, log);
+        for (name, topology) in self.topologies {
+            if let Some(vhost) = broker.vhost(&name) {
+                topology.apply(&vhost, &mut warnings);
+            }
+        }
+        Ok(Imported {
+            entries: self.entries,
+            warnings,
+        })
+    }
+}
+
+fn set_topic_permissions(admin: &Admin<'_>, all: Vec<([Arc<str>; 3], [String; 2])>) {
+    admin.broker.users.change_topic(|topic| {
+        let mut change = DefinitionChange::default();
+        for (key, patterns) in all {
+            if topic.get(&key) == Some(&patterns) {
+                continue;
+            }
+            let ([user, vhost, exchange], [write, read]) = (&key, &patterns);
+            change.define(
+                &definitions::topic_permission_key(user, vhost, exchange),
+                &definitions::topic_permission_value(write, read),
+            );
+            topic.insert(key, patterns);
+        }
+        admin.broker.define(change);
+    });
+}
+
+impl TopologyPlan {
+    fn apply(self, vhost: &VHost, warnings: &mut Vec<String>) {
+        // All at once: each time what applies to all queues is worked out anew.
+        vhost.change(|topology| topology.set_policies(self.policies));
+        in_parts(vhost, self.exchanges, |topology, (name, options)| {
+            if !topology.exchanges.contains_key(&name) {
+                topology.insert_exchange(vhost.make_exchange(name, options));
+            }
+        });
+        in_parts(vhost, self.queues, |topology, (name, options)| {
+            if !topology.queues.contains_key(&name) {
+                topology.insert_queue(vhost.make_queue(name, options));
+            }
+        });
+        in_parts(vhost, self.bindings, |topology, binding| {
+            if let Err(warning) = bind(topology, binding) {
+                warnings.push(warning);
+            }
+        });
+    }
+}
+
+fn in_parts<T>(vhost: &VHost, all: Vec<T>, mut each: impl FnMut(&mut Topology, T)) {
+    let mut all = all.into_iter().peekable();
+    while all.peek().is_some() {
+        let part = all.by_ref().take(MAX_PER_HOLD);
+        vhost.change(|topology| part.for_each(|entry| each(topology, entry)));
+    }
+}
+
+fn bind(topology: &mut Topology, binding: BindingPlan) -> Result<(), String> {
+    let found = match &binding.destination {
+        DestinationKey::Queue(name) => topology.queues.get(name).cloned().map(Destination::Queue),
+        DestinationKey::Exchange(name) => topology
+            .exchanges
+            .get(name)
+            .map(|exchange| Destination::Exchange(exchange.name.clone())),
+    };
+    let source = &binding.source;
+    let (Some(destination), true) = (found, topology.exchanges.contains_key(source)) else {
+        return Err(format!(
+            "a binding of exchange '{source}' was left out: one of its ends was deleted meanwhile"
+        ));
+    };
+    topology.bind(Binding {
+        source: binding.source,
+        destination,
+        routing_key: binding.routing_key.into_bytes().into(),
+        arguments: binding.arguments,
+    });
+    Ok(())
+}

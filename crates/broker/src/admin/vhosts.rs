@@ -1,0 +1,136 @@
+//! Vhosts: adding, describing and deleting them.
+
+use std::sync::Arc;
+
+use store::DefinitionChange;
+
+use super::users::check_tags;
+use super::{Admin, AdminError, check_name};
+use crate::access::User;
+use crate::definitions;
+use crate::metadata::{QUEUE_TYPES, VHostMetadata};
+use crate::vhost::VHost;
+
+/// What is told about a vhost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VHostInfo {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What is said about it.
+    pub metadata: VHostMetadata,
+}
+
+impl Admin<'_> {
+    /// All vhosts, by name.
+    pub fn list_vhosts(&self) -> Vec<VHostInfo> {
+        let mut all: Vec<VHostInfo> = self
+            .all_vhosts()
+            .iter()
+            .map(|vhost| VHostInfo {
+                name: vhost.name.clone(),
+                metadata: vhost.metadata(),
+            })
+            .collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    pub(super) fn all_vhosts(&self) -> Vec<Arc<VHost>> {
+        self.broker.vhosts.read().values().cloned().collect()
+    }
+
+    /// Adds a vhost; one that is there stays as it is.
+    ///
+    /// # Errors
+    /// The name or the metadata make no sense.
+    pub fn add_vhost(&self, name: &str, metadata: VHostMetadata) -> Result<(), AdminError> {
+        check_vhost(name, &metadata)?;
+        let mut vhosts = self.broker.vhosts.write();
+        if !vhosts.contains_key(name) {
+            self.broker.define(described(name, &metadata));
+            let vhost = self.broker.make_vhost(name.into(), metadata);
+            vhosts.insert(vhost.name.clone(), vhost);
+        }
+        Ok(())
+    }
+
+    /// Adds a vhost, or changes what is said about the one that is there.
+    ///
+    /// # Errors
+    /// The name or the metadata make no sense.
+    pub fn put_vhost(&self, name: &str, metadata: VHostMetadata) -> Result<(), AdminError> {
+        self.add_vhost(name, metadata.clone())?;
+        let vhosts = self.broker.vhosts.read();
+        if let Some(vhost) = vhosts.get(name)
+            && vhost.metadata() != metadata
+        {
+            let change = described(name, &metadata);
+            vhost.set_metadata(metadata, || self.broker.define(change));
+        }
+        Ok(())
+    }
+
+    /// Deletes a vhost with everything in it, permissions and parameters included, and closes the
+    /// connections to it. One record of the log: all of it is gone, or nothing.
+    ///
+    /// # Errors
+    /// There is no such vhost.
+    pub fn delete_vhost(&self, name: &str) -> Result<(), AdminError> {
+        {
+            // Held until all is logged: a new vhost of that name comes after.
+            let mut vhosts = self.broker.vhosts.write();
+            let removed = vhosts.remove(name);
+            let vhost = removed.ok_or_else(|| AdminError::NoSuchVHost(name.to_owned()))?;
+            let logged = vhost.dissolve(|change| {
+                change.undefine(&definitions::vhost_key(name));
+                self.remove_access(name, change);
+                self.broker.parameters.remove_vhost(name, change);
+            });
+            self.broker.note_logged(logged);
+        }
+        self.broker.connections.end_of_vhost(name);
+        Ok(())
+    }
+
+    fn remove_access(&self, vhost: &str, change: &mut DefinitionChange) {
+        self.broker.users.change(|users| {
+            for user in users.values_mut() {
+                if user.permissions.contains_key(vhost) {
+                    let mut changed = User::clone(user);
+                    changed.permissions.remove(vhost);
+                    change.undefine(&definitions::permission_key(&user.name, vhost));
+                    *user = Arc::new(changed);
+                }
+            }
+        });
+        self.broker.users.change_topic(|topic| {
+            topic.retain(|[user, of, exchange], _| {
+                let stays = **of != *vhost;
+                if !stays {
+                    let key = definitions::topic_permission_key(user, of, exchange);
+                    change.undefine(&key);
+                }
+                stays
+            });
+        });
+    }
+}
+
+fn described(name: &str, metadata: &VHostMetadata) -> DefinitionChange {
+    let mut change = DefinitionChange::default();
+    change.define(&definitions::vhost_key(name), &metadata.encode());
+    change
+}
+
+/// Checks what is said about a new vhost.
+pub(super) fn check_vhost(name: &str, metadata: &VHostMetadata) -> Result<(), AdminError> {
+    check_name("vhost", name)?;
+    check_tags(&metadata.tags)?;
+    match &metadata.default_queue_type {
+        Some(name) if !QUEUE_TYPES.contains(&&**name) => {
+            // RabbitMQ's word for it.
+            Err(AdminError::Invalid("invalid_queue_type".to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
