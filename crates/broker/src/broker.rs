@@ -89,7 +89,7 @@ pub struct Broker {
     /// What happens, for those who want to know.
     pub events: Arc<Events>,
     /// The vhost that events are published in.
-    default_vhost: String,
+    pub(crate) default_vhost: String,
     durability: Durability,
     pub(crate) parameters: Parameters,
     /// Where in the log the last change of what belongs to no vhost's topology is.

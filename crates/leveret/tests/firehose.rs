@@ -2,6 +2,7 @@
 
 mod support;
 
+use broker::VHostMetadata;
 use client::{
     Connection, ConsumeOptions, Event, ExchangeOptions, FieldTable, FieldValue, Message,
     Properties, PropertiesBuilder, Property, PublishFlags, QueueOptions,
@@ -289,7 +290,14 @@ fn each_vhost_is_traced_for_itself() {
     within(seconds(20), async {
         let (server, mut connection, channel) = traced("firehose-vhosts").await;
         set_tracing(&server, false);
-        server.broker.add_vhost("other").set_tracing(true);
+        let admin = server.broker.admin();
+        let added = admin.add_vhost("other", VHostMetadata::default());
+        added.expect("it is new");
+        server
+            .broker
+            .vhost("other")
+            .expect("it is there")
+            .set_tracing(true);
         publish(&mut connection, channel, "nowhere", b"x");
         synchronize(&mut connection, channel).await;
         assert_eq!(keys(&mut connection, channel).await, [""; 0]);

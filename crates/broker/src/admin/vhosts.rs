@@ -8,6 +8,7 @@ use super::users::check_tags;
 use super::{Admin, AdminError, check_name};
 use crate::access::User;
 use crate::definitions;
+use crate::events::CLI_USER;
 use crate::metadata::{QUEUE_TYPES, VHostMetadata};
 use crate::vhost::VHost;
 
@@ -46,11 +47,14 @@ impl Admin<'_> {
     pub fn add_vhost(&self, name: &str, metadata: VHostMetadata) -> Result<(), AdminError> {
         check_vhost(name, &metadata)?;
         let mut vhosts = self.broker.vhosts.write();
-        if !vhosts.contains_key(name) {
-            self.broker.define(described(name, &metadata));
-            let vhost = self.broker.make_vhost(name.into(), metadata);
-            vhosts.insert(vhost.name.clone(), vhost);
+        if vhosts.contains_key(name) {
+            return Ok(());
         }
+        self.broker.define(described(name, &metadata));
+        let vhost = self.broker.make_vhost(name.into(), metadata);
+        vhosts.insert(vhost.name.clone(), vhost.clone());
+        drop(vhosts);
+        self.broker.events.vhost_created(CLI_USER, &vhost);
         Ok(())
     }
 
@@ -76,7 +80,7 @@ impl Admin<'_> {
     /// # Errors
     /// There is no such vhost.
     pub fn delete_vhost(&self, name: &str) -> Result<(), AdminError> {
-        {
+        let vhost = {
             // Held until all is logged: a new vhost of that name comes after.
             let mut vhosts = self.broker.vhosts.write();
             let removed = vhosts.remove(name);
@@ -87,7 +91,9 @@ impl Admin<'_> {
                 self.broker.parameters.remove_vhost(name, change);
             });
             self.broker.note_logged(logged);
-        }
+            vhost
+        };
+        self.broker.events.vhost_deleted(CLI_USER, &vhost);
         self.broker.connections.end_of_vhost(name);
         Ok(())
     }

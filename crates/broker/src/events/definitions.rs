@@ -29,8 +29,9 @@ pub(crate) fn queue_deleted(queue: &Queue) -> Event {
 }
 
 pub(crate) fn exchange_created(vhost: &str, exchange: &Exchange) -> Event {
+    let policy = exchange.applied.policy.as_deref();
     Event::new("exchange.created")
-        .with("policy", "")
+        .with("policy", policy.map_or("", |policy| &policy.name))
         .with("arguments", terms::entries(&exchange.arguments))
         .with("internal", exchange.internal)
         .with("auto_delete", exchange.auto_delete)

@@ -33,6 +33,8 @@ pub(crate) use definitions::{
 pub const EXCHANGE: &str = "amq.rabbitmq.event";
 /// Who does what nobody has asked for, in `user_who_performed_action`.
 pub const INTERNAL_USER: &str = "rmq-internal";
+/// Who does what an administrator asks for on the command line.
+pub const CLI_USER: &str = "rmq-cli";
 
 /// Something that has happened.
 #[derive(Debug)]
