@@ -128,7 +128,7 @@ while [ $# -gt 0 ]; do
     *) suites+=("${1%/}"); shift ;;
   esac
 done
-[ ${#suites[@]} -gt 0 ] || suites=(conformance python node go java perf-test perf rust)
+[ ${#suites[@]} -gt 0 ] || suites=(conformance python node go java perf-test perf compare rust)
 if [ ! -x "$server" ]; then
   echo "interop: there is no server at $server; build it with: make build" >&2
   exit 2

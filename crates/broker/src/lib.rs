@@ -17,6 +17,7 @@ mod clock;
 mod connections;
 mod consumers;
 mod death;
+mod deduplication;
 mod definitions;
 mod error;
 pub mod events;

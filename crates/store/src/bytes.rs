@@ -20,7 +20,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let (taken, rest) = self.0.split_first_chunk().ok_or(Malformed)?;
         self.0 = rest;
         Ok(*taken)

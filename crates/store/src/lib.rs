@@ -31,7 +31,7 @@ pub use error::Error;
 pub use liveness::Epoch;
 pub use load::{Load, Loaded};
 pub use message::{Message, MessageBuilder, MessageHead, Times};
-pub use queue::{Flush, QueueStore, Record, TransactionRecord, Written};
+pub use queue::{Flush, Identity, QueueStore, Record, TransactionRecord, Written};
 pub use recovery::{Recovered, RecoveredQueue};
 pub use resident::{FlushGoal, MAX_FLUSH_BYTES, MAX_FLUSH_MESSAGES, Resident};
 pub use seq::{QueueSeq, SeqRun};

@@ -8,6 +8,7 @@
 //!        count u32 │ count × queue
 //! queue  stream u64 │ flushed u64 │ delivered u64 │ next place u64 │ next segment u64
 //!        count u32 │ count × (place u64 │ deliveries u32)      came back so often; since version 2
+//!        count u32 │ count × (identity 16 octets │ until u64)  has come lately; since version 2
 //!        count u32 │ count × chunk
 //! chunk  segment varint │ block varint │ blocks varint │ first place varint │ span varint
 //!        │ live varint │ flags u8 │ if bit 0 is set: ⌈span/64⌉ × u64
@@ -28,6 +29,7 @@ use crate::bytes::{Cursor, Malformed, varint};
 use crate::definitions::DefinitionMap;
 use crate::error::Error;
 use crate::op::put_slice;
+use crate::queue::Identity;
 use crate::segment::{Chunk, Place};
 use crate::seq::QueueSeq;
 
@@ -68,6 +70,8 @@ pub(crate) struct QueueSnapshot {
     pub next_segment: u64,
     /// How often messages have come back from consumers, where that is counted.
     pub returns: Vec<(QueueSeq, u32)>,
+    /// What has come lately, oldest first.
+    pub remembered: Vec<(Identity, u64)>,
     pub chunks: Vec<Chunk>,
 }
 
@@ -127,6 +131,11 @@ impl QueueSnapshot {
             body.extend(seq.0.to_le_bytes());
             body.extend(count.to_le_bytes());
         }
+        body.extend((self.remembered.len() as u32).to_le_bytes());
+        for (identity, until) in &self.remembered {
+            body.extend(identity);
+            body.extend(until.to_le_bytes());
+        }
         body.extend((self.chunks.len() as u32).to_le_bytes());
         for chunk in &self.chunks {
             for number in [
@@ -160,12 +169,18 @@ impl QueueSnapshot {
             next_seq: QueueSeq(cursor.u64()?),
             next_segment: cursor.u64()?,
             returns: Vec::new(),
+            remembered: Vec::new(),
             chunks: Vec::new(),
         };
         let returns = if version > 1 { cursor.u32()? } else { 0 };
         for _ in 0..returns {
             let (seq, count) = (QueueSeq(cursor.u64()?), cursor.u32()?);
             snapshot.returns.push((seq, count));
+        }
+        let remembered = if version > 1 { cursor.u32()? } else { 0 };
+        for _ in 0..remembered {
+            let (identity, until) = (cursor.array()?, cursor.u64()?);
+            snapshot.remembered.push((identity, until));
         }
         for _ in 0..cursor.u32()? {
             snapshot.chunks.push(decode_chunk(cursor)?);

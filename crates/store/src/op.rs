@@ -8,6 +8,7 @@
 //! undefine    5 │ length u32 │ key
 //! forget      6 │ stream u64: the queue is gone
 //! returned    7 │ count u32 │ count × (place u64 │ deliveries u32): came back from consumers so often
+//! remembered  8 │ count u32 │ count × (identity 16 octets │ until u64): has come, and is known till then
 //! within     16 │ stream u64 │ length u32 │ operations on that queue
 //! ```
 //!
@@ -18,6 +19,7 @@
 use wal::StreamId;
 
 use crate::bytes::{Cursor, Malformed, varint};
+use crate::queue::Identity;
 use crate::seq::{QueueSeq, SeqRun};
 
 /// The stream of definitions and transactions.
@@ -30,6 +32,7 @@ const DEFINE: u8 = 4;
 const UNDEFINE: u8 = 5;
 const FORGET: u8 = 6;
 const RETURNED: u8 = 7;
+const REMEMBERED: u8 = 8;
 const WITHIN: u8 = 16;
 
 /// Where operations are written to: a record that is being appended, or memory.
@@ -108,6 +111,15 @@ pub(crate) fn returned(sink: &mut impl Sink, counts: &[(QueueSeq, u32)]) {
     }
 }
 
+pub(crate) fn remembered(sink: &mut impl Sink, identities: &[(Identity, u64)]) {
+    sink.put(&[REMEMBERED]);
+    sink.put(&(identities.len() as u32).to_le_bytes());
+    for (identity, until) in identities {
+        sink.put(identity);
+        sink.put(&until.to_le_bytes());
+    }
+}
+
 pub(crate) fn define(sink: &mut impl Sink, key: &[u8], value: &[u8]) {
     sink.put(&[DEFINE]);
     put_slice(sink, key);
@@ -150,6 +162,7 @@ pub(crate) enum Op<'a> {
     Undefine(&'a [u8]),
     Forget(StreamId),
     Returned(QueueSeq, u32),
+    Remembered(Identity, u64),
 }
 
 /// Reads the operations of a record; gives each to `act` with the stream that it concerns.
@@ -184,6 +197,12 @@ pub(crate) fn read<'a>(
                 for _ in 0..cursor.u32()? {
                     let (seq, count) = (QueueSeq(cursor.u64()?), cursor.u32()?);
                     act(stream, Op::Returned(seq, count));
+                }
+            }
+            REMEMBERED => {
+                for _ in 0..cursor.u32()? {
+                    let (identity, until) = (cursor.array()?, cursor.u64()?);
+                    act(stream, Op::Remembered(identity, until));
                 }
             }
             FORGET => act(stream, Op::Forget(StreamId(cursor.u64()?))),

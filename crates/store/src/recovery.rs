@@ -14,7 +14,7 @@ use crate::liveness::{EPOCH, Epoch};
 use crate::manifest::{Manifest, QueueSnapshot};
 use crate::message::Message;
 use crate::op::{self, Messages, Op};
-use crate::queue::{QueueStore, forget_run};
+use crate::queue::{Identity, QueueStore, forget_run};
 use crate::resident::Request;
 use crate::segment::{Chunk, Index};
 use crate::seq::{QueueSeq, SeqRun};
@@ -41,6 +41,8 @@ pub(crate) struct QueueParts {
     pub next_segment: u64,
     /// How often messages have come back.
     pub returns: BTreeMap<QueueSeq, u32>,
+    /// What has come lately, oldest first; what the manifest says the log may say again.
+    pub remembered: VecDeque<(Identity, u64)>,
     /// In the log only, in order; `None` = gone.
     pub messages: VecDeque<(QueueSeq, Option<Message>)>,
     /// From which place on messages belong to which part of the log.
@@ -78,6 +80,10 @@ impl Recovering {
                 }
                 Op::Returned(seq, count) => {
                     self.queue(stream).returns.insert(seq, count);
+                }
+                Op::Remembered(identity, until) => {
+                    let known = &mut self.queue(stream).remembered;
+                    known.push_back((identity, until));
                 }
                 Op::Define(key, value) => {
                     self.definitions.insert(key.into(), value.into());
@@ -127,6 +133,7 @@ impl From<QueueSnapshot> for QueueParts {
             next_seq: snapshot.next_seq,
             next_segment: snapshot.next_segment,
             returns: snapshot.returns.into_iter().collect(),
+            remembered: snapshot.remembered.into(),
             ..QueueParts::default()
         }
     }

@@ -200,6 +200,24 @@ pub(super) const KNOWN: &[Argument] = &[
         ALL,
     ),
     argument(MESSAGE_GROUPS, Kind::Flag, NOT_STREAM),
+    argument("x-message-deduplication", Kind::Flag, ALL),
+    argument(
+        "x-cache-size",
+        Kind::Number {
+            zero: false,
+            max: None,
+        },
+        ALL,
+    ),
+    argument(
+        "x-cache-ttl",
+        Kind::Number {
+            zero: false,
+            max: Some((MAX_EXPIRY, "value_too_large")),
+        },
+        ALL,
+    ),
+    argument("x-deduplication-header", Kind::Text, ALL),
     argument("x-queue-leader-locator", Kind::Text, ALL),
     argument("x-queue-master-locator", Kind::Text, CLASSIC),
 ];

@@ -170,7 +170,7 @@ impl State {
     fn get(&mut self, no_ack: bool) -> Result<Option<Got>, NotAtHand> {
         let mut lane = self.lanes.first();
         if self.rules.is_some() {
-            self.skip_expired(lane);
+            self.skip_expired();
             // What is behind those that are in the way is looked for; nothing, if all are.
             self.skip_busy_groups();
             lane = self.lanes.first();
@@ -252,7 +252,7 @@ impl State {
         loop {
             let mut lane = self.lanes.first();
             if self.rules.is_some() && self.consumers.front().is_some() {
-                self.skip_expired(lane);
+                self.skip_expired();
                 if !self.skip_busy_groups() {
                     return false;
                 }
@@ -284,17 +284,18 @@ impl State {
     /// How many of the first messages may be handed over together.
     #[inline]
     fn wanted_at_once(&mut self, lane: LaneId, most: usize) -> usize {
-        let at_hand = self.lanes.get_mut(lane).ready.at_hand().take(most);
+        let ready = &mut self.lanes.get_mut(lane).ready;
         match &self.rules {
-            None => at_hand.count(),
+            None => ready.at_hand().take(most).count(),
             // Each may make the next one wait.
             Some(rules) if rules.groups.is_some() => 1,
             Some(rules) => {
-                let good = |message: &&Message| {
+                let good = |(seq, message): &(QueueSeq, &Message)| {
                     let deadline = rules.deadline(message);
                     deadline.is_none_or(|deadline| deadline >= rules.now)
+                        || rules.is_fresh(lane, *seq)
                 };
-                at_hand.take_while(good).count()
+                ready.places_at_hand().take(most).take_while(good).count()
             }
         }
     }

@@ -73,6 +73,12 @@ impl Deadlines {
 }
 
 impl Rules {
+    /// True if a message has come under this hold of the lock.
+    pub fn is_fresh(&self, lane: LaneId, seq: QueueSeq) -> bool {
+        let mut fresh = self.fresh.iter();
+        fresh.any(|(of_lane, first)| *of_lane == lane && seq >= *first)
+    }
+
     /// When a message expires.
     #[inline]
     pub fn deadline(&self, message: &Message) -> Option<Millis> {
@@ -99,8 +105,13 @@ impl State {
             self.rules = Some(Rules::new(Settings::default(), times.arrival));
         }
         let Some(rules) = &mut self.rules else { return };
-        if ready.len() == count {
+        // Those that are out may come back, and then stand before these.
+        let is_all = ready.len() == count && self.leases.len() == 0;
+        if is_all && rules.groups.as_ref().is_none_or(|groups| groups.len() == 0) {
             rules.deadlines.start_anew(lane);
+        }
+        if let Some((first, _)) = ready.last(count).next() {
+            rules.fresh.push((lane, first));
         }
         for (seq, message) in ready.last(count) {
             let deadline = rules.deadline(message);
@@ -188,20 +199,25 @@ impl State {
         let Some(rules) = &self.rules else {
             return false;
         };
-        let first = self.lanes.get_mut(lane).ready.first();
-        let message = first.and_then(|entry| entry.message.as_ref());
-        let deadline = message.and_then(|message| rules.deadline(message));
+        let Some(first) = self.lanes.get_mut(lane).ready.first() else {
+            return false;
+        };
+        let deadline = first.message.as_ref().and_then(|of| rules.deadline(of));
         deadline.is_some_and(|deadline| match inclusive {
             true => deadline <= rules.now,
-            false => deadline < rules.now,
+            false => deadline < rules.now && !rules.is_fresh(lane, first.seq),
         })
     }
 
-    /// Before messages are handed out: none goes whose time was over before now. One that came now,
-    /// with no time to wait, goes to whoever takes it at once.
+    /// The lane whose turn it is to be handed out: none goes whose time was over before now. What
+    /// has just come goes to whoever takes it at once, though it may have no time to wait.
     #[inline]
-    pub(super) fn skip_expired(&mut self, lane: LaneId) {
-        while self.first_has_expired(lane, false) {
+    pub(super) fn skip_expired(&mut self) -> LaneId {
+        loop {
+            let lane = self.lanes.first();
+            if !self.first_has_expired(lane, false) {
+                return lane;
+            }
             self.expire_first(lane);
         }
     }

@@ -159,6 +159,7 @@ impl Lane {
         self.store.log_gone(&mut Record::Own);
         self.store.log_delivered();
         self.store.log_returned();
+        self.store.log_remembered();
         self.store.note_resident(self.ready.bytes());
         self.look_on();
     }
@@ -224,6 +225,13 @@ impl Lanes {
     pub fn first(&self) -> LaneId {
         let above = self.higher.iter().rposition(|lane| !lane.ready.is_empty());
         LaneId(above.map_or(0, |above| above as u8 + 1))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u8 {
+        // `x-max-priority` is 255 at most, and with that there are 256 lanes: the highest is read
+        // ahead when its turn comes.
+        (self.higher.len() + 1).min(usize::from(u8::MAX)) as u8
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (LaneId, &Lane)> {

@@ -24,11 +24,15 @@ mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_ready;
+#[cfg(test)]
+mod tests_rules;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
-use amqp::FieldTable;
+use amqp::{FieldTable, Properties};
 use parking_lot::{Mutex, MutexGuard};
 use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store};
 
@@ -50,6 +54,7 @@ pub use store::QueueSeq;
 
 use crate::burial;
 use crate::clock::Millis;
+use crate::deduplication::Window;
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
@@ -233,6 +238,7 @@ impl Queue {
         if !delaying && !is_stream {
             state.note_recovered(now);
         }
+        state.open_window(now);
         Arc::new_cyclic(|me| Queue {
             id,
             name,
@@ -489,7 +495,38 @@ impl State {
             || self
                 .rules
                 .as_ref()
-                .is_some_and(|rules| rules.delay.is_some() || rules.stream.is_some())
+                .is_some_and(|rules| rules.takes_specially())
+    }
+
+    /// Begins to know messages again, with what a restart has found.
+    fn open_window(&mut self, now: Millis) {
+        let Some(rules) = &mut self.rules else { return };
+        let Some(deduplication) = rules.settings.deduplication.clone() else {
+            return;
+        };
+        let Lane { ready, store, .. } = self.lanes.lowest();
+        let mut window = Window::new(deduplication, store);
+        for (_, message) in ready.resident_from(QueueSeq(0)) {
+            window.note(message, now, store);
+        }
+        rules.window = Some(window);
+    }
+
+    /// Drops what has come before.
+    fn admitted(&mut self, messages: impl Iterator<Item = Message>) -> Vec<Message> {
+        let store = &mut self.lanes.lowest().store;
+        let Some(rules) = &mut self.rules else {
+            return messages.collect();
+        };
+        let now = rules.now;
+        let Some(window) = &mut rules.window else {
+            return messages.collect();
+        };
+        let is_new = |message: &Message| {
+            let properties = Properties::from_wire(message.properties());
+            window.admits(properties, now, store)
+        };
+        messages.filter(is_new).collect()
     }
 
     #[cold]
@@ -498,6 +535,7 @@ impl State {
         messages: impl Iterator<Item = Message>,
         record: &mut Record<'_>,
     ) -> Option<Lsn> {
+        let messages = self.admitted(messages).into_iter();
         if let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) {
             let Lane { ready, store, .. } = self.lanes.lowest();
             let new: Vec<(QueueSeq, Message)> = messages
@@ -540,7 +578,12 @@ impl State {
                 .iter_mut()
                 .for_each(|(_, lane)| lane.settle_down());
         }
-        if self.consumers.len() > 0 || self.watches_first() {
+        if self.watches_first() {
+            // In every lane it is the first that expires first.
+            for lane in (0..self.lanes.count()).map(LaneId) {
+                self.read_ahead_in(lane);
+            }
+        } else if self.consumers.len() > 0 {
             self.read_ahead();
         }
         if self.is_special() {

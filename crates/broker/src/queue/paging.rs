@@ -135,7 +135,11 @@ impl State {
     /// Has the next messages read while there are still some at hand.
     #[inline]
     pub(super) fn read_ahead(&mut self) {
-        let lane = self.lanes.first();
+        self.read_ahead_in(self.lanes.first());
+    }
+
+    /// The same for a lane whose turn it may not be.
+    pub(super) fn read_ahead_in(&mut self, lane: LaneId) {
         if self.lanes.get_mut(lane).ready.wants_load().is_some()
             && let Some(load) = self.load_next(lane)
         {

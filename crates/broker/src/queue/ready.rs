@@ -214,9 +214,15 @@ impl Ready {
     /// Messages in front, in order, up to the first that has to be read.
     #[inline]
     pub fn at_hand(&mut self) -> impl Iterator<Item = &Message> {
+        self.places_at_hand().map(|(_, message)| message)
+    }
+
+    /// The same, with their places.
+    #[inline]
+    pub fn places_at_hand(&mut self) -> impl Iterator<Item = (QueueSeq, &Message)> {
         self.turn_over();
         let waiting = self.front.iter().filter(|entry| !entry.gone);
-        waiting.map_while(|entry| entry.message.as_ref())
+        waiting.map_while(|entry| Some((entry.seq, entry.message.as_ref()?)))
     }
 
     /// The next one, if something is known of it in memory.

@@ -7,16 +7,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use smallvec::SmallVec;
+use store::QueueSeq;
+
 use super::dead_letter::Dying;
 use super::delay::Delayed;
 use super::delivery::Wakes;
 use super::expiry::Deadlines;
 use super::groups::Groups;
+use super::lane::LaneId;
 use super::leases::LeaseDeadlines;
 use super::settings::Settings;
 use super::stream::Stream;
 use super::{Queue, State};
 use crate::clock::Millis;
+use crate::deduplication::Window;
 use crate::timer::Timed;
 
 /// Messages that leave under one hold of the lock because of a rule.
@@ -31,12 +36,16 @@ pub(super) struct Rules {
     /// The time of this hold of the lock.
     pub now: Millis,
     pub deadlines: Deadlines,
+    /// By lane, from where on messages have come under this hold of the lock.
+    pub fresh: SmallVec<[(LaneId, QueueSeq); 1]>,
     pub dying: Dying,
     pub leases: LeaseDeadlines,
     /// For the queue of an exchange that delays messages: they do not wait for consumers.
     pub delay: Option<Delay>,
     /// For a stream.
     pub stream: Option<Stream>,
+    /// With `x-message-deduplication`.
+    pub window: Option<Window>,
     /// With `x-leveret-message-groups`.
     pub groups: Option<Groups>,
     /// When a stream is looked at for what is too old.
@@ -55,6 +64,11 @@ pub(super) struct Delay {
 }
 
 impl Rules {
+    /// True if new messages do not simply go to the end of the queue.
+    pub fn takes_specially(&self) -> bool {
+        self.delay.is_some() || self.stream.is_some() || self.window.is_some()
+    }
+
     /// Bytes in memory of messages that do not wait for consumers; `None` if all do.
     pub fn resident_bytes(&self) -> Option<usize> {
         let delayed = self.delay.as_ref().map(|delay| delay.messages.bytes());
@@ -73,10 +87,12 @@ impl Rules {
             since: now,
             now,
             deadlines: Deadlines::default(),
+            fresh: SmallVec::new(),
             dying: Dying::default(),
             leases: LeaseDeadlines::default(),
             delay: None,
             stream: None,
+            window: None,
             next_look: None,
             last_used: now,
             scheduled: None,
@@ -132,6 +148,9 @@ pub(crate) struct After {
 impl Queue {
     /// Does what the rules say, after a change.
     pub(super) fn keep_rules(&self, state: &mut State) -> After {
+        if let Some(rules) = &mut state.rules {
+            rules.fresh.clear();
+        }
         state.release_due();
         let too_much = state.keep_stream_short();
         let mut more = state.expire(MAX_STEP);

@@ -9,6 +9,7 @@ use amqp::{FieldTable, FieldValue};
 
 use super::arguments::{MESSAGE_GROUPS, QueueKind};
 use super::offset::interval;
+use crate::deduplication::Deduplication;
 use crate::policy::Applied;
 
 /// Where messages go that leave the queue without having been acknowledged.
@@ -51,6 +52,8 @@ pub(crate) struct Settings {
     pub delivery_limit: Option<u32>,
     /// How long a consumer may keep a message.
     pub consumer_timeout: Option<u64>,
+    /// Messages that have come lately are not taken again.
+    pub deduplication: Option<Deduplication>,
     /// How long a stream keeps messages.
     pub max_age: Option<u64>,
     /// Of each message group one message at a time is out.
@@ -127,6 +130,7 @@ impl Settings {
             dead_letter: sources.dead_letter(overflow),
             delivery_limit: sources.delivery_limit(kind),
             consumer_timeout: sources.limit("consumer-timeout"),
+            deduplication: Deduplication::of(arguments),
             max_age: sources.text("max-age").and_then(interval),
             message_groups: arguments.get(MESSAGE_GROUPS) == Some(&FieldValue::Bool(true)),
         }

@@ -6,6 +6,7 @@ pub mod folder;
 pub mod in_process;
 pub mod refused;
 pub mod routes;
+pub mod rules;
 pub mod slow_disk;
 pub mod small_disk;
 

@@ -199,6 +199,7 @@ impl QueueStore {
             next_seq,
             next_segment: self.next_segment,
             returns: self.returns.snapshot(),
+            remembered: self.memory.snapshot(),
             chunks: chunks.filter(|chunk| chunk.live > 0).collect(),
         }
     }

@@ -6,6 +6,7 @@
 
 mod flush;
 mod marks;
+mod memory;
 mod removal;
 mod returns;
 
@@ -15,6 +16,7 @@ use std::sync::atomic::Ordering;
 use wal::{Durability, Lsn, StreamId, Urgency};
 
 pub use flush::{Flush, Written};
+pub use memory::Identity;
 pub(crate) use returns::forget_run;
 
 use crate::liveness::Epoch;
@@ -28,6 +30,7 @@ use crate::seq::{QueueSeq, SeqRun};
 use crate::shared::Shared;
 use flush::Flushing;
 use marks::Marks;
+use memory::Memory;
 use returns::Returns;
 
 /// The node's counter of bytes in memory is told of changes of this size.
@@ -56,6 +59,7 @@ pub struct QueueStore {
     gone: Vec<QueueSeq>,
     runs: Vec<SeqRun>,
     returns: Returns,
+    memory: Memory,
 }
 
 /// Operations of several queues that become one record.
@@ -105,6 +109,7 @@ impl QueueStore {
             gone: Vec::new(),
             runs: Vec::new(),
             returns: Returns::default(),
+            memory: Memory::default(),
         }
     }
 
@@ -123,6 +128,7 @@ impl QueueStore {
         store.delivered_logged = parts.delivered;
         store.next_segment = parts.next_segment.max(1);
         store.returns = Returns::recovered(parts.returns);
+        store.memory = Memory::recovered(parts.remembered);
         let live = parts.messages.into_iter();
         let messages: Vec<(QueueSeq, Message)> = live
             .filter_map(|(seq, message)| Some((seq, message?)))

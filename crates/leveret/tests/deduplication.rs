@@ -1,0 +1,146 @@
+//! `x-message-deduplication`: what has come lately is not taken again.
+
+mod support;
+
+use client::{FieldTable, PropertiesBuilder, QueueOptions};
+use testkit::Broker;
+
+use support::durable::{Publisher, take_numbers};
+use support::*;
+
+fn properties(headers: &FieldTable) -> Vec<u8> {
+    let properties = PropertiesBuilder::default().headers(headers);
+    properties.delivery_mode(2).finish()
+}
+
+fn named(id: &str) -> FieldTable {
+    FieldTable::new().with("x-deduplication-header", id)
+}
+
+async fn declare_with(broker: &Broker, queue: &str, arguments: FieldTable) -> Publisher {
+    let mut publisher = Publisher::open(broker).await;
+    let options = QueueOptions {
+        durable: true,
+        arguments: arguments.with("x-message-deduplication", true),
+        ..QueueOptions::default()
+    };
+    let (connection, channel) = (&mut publisher.connection, publisher.channel);
+    let declared = connection.declare_queue(channel, queue, &options);
+    declared.await.expect("declare-ok");
+    publisher
+}
+
+/// Publishes messages with these identities, numbered from 0 on; all are confirmed.
+async fn send(publisher: &mut Publisher, queue: &str, ids: &[&str]) {
+    for (number, id) in ids.iter().enumerate() {
+        let body = numbered(number as u64, 8);
+        publisher.publish("", queue, &properties(&named(id)), &body);
+    }
+    publisher.all_confirmed().await;
+}
+
+#[test]
+fn what_has_come_is_confirmed_and_dropped() {
+    within(seconds(20), async {
+        let broker = shared();
+        let mut publisher = declare_with(&broker, "dedup-once", FieldTable::new()).await;
+        send(
+            &mut publisher,
+            "dedup-once",
+            &["a", "b", "a", "c", "b", "a"],
+        )
+        .await;
+        assert_eq!(take_numbers(&broker, "dedup-once").await, [0, 1, 3]);
+        // Also after it has gone.
+        send(&mut publisher, "dedup-once", &["a", "d"]).await;
+        assert_eq!(take_numbers(&broker, "dedup-once").await, [1]);
+    });
+}
+
+#[test]
+fn messages_that_do_not_say_what_they_are_all_come() {
+    within(seconds(20), async {
+        let broker = shared();
+        let mut publisher = declare_with(&broker, "dedup-none", FieldTable::new()).await;
+        for number in 0..3 {
+            let other = FieldTable::new().with("another header", "the same");
+            publisher.publish("", "dedup-none", &properties(&other), &numbered(number, 8));
+        }
+        publisher.all_confirmed().await;
+        assert_eq!(take_numbers(&broker, "dedup-none").await, [0, 1, 2]);
+    });
+}
+
+#[test]
+fn the_window_is_bounded_by_count() {
+    within(seconds(20), async {
+        let broker = shared();
+        let size = FieldTable::new().with("x-cache-size", 2);
+        let mut publisher = declare_with(&broker, "dedup-size", size).await;
+        send(
+            &mut publisher,
+            "dedup-size",
+            &["a", "b", "c", "c", "a", "b"],
+        )
+        .await;
+        assert_eq!(take_numbers(&broker, "dedup-size").await, [0, 1, 2, 4, 5]);
+    });
+}
+
+#[test]
+fn the_window_is_bounded_by_time() {
+    within(seconds(20), async {
+        let broker = shared();
+        let ttl = FieldTable::new().with("x-cache-ttl", 300);
+        let mut publisher = declare_with(&broker, "dedup-time", ttl).await;
+        send(&mut publisher, "dedup-time", &["a", "a"]).await;
+        tokio::time::sleep(millis(400)).await;
+        send(&mut publisher, "dedup-time", &["a", "a"]).await;
+        assert_eq!(take_numbers(&broker, "dedup-time").await, [0, 0]);
+        // A message may say for itself for how long it is to be known.
+        let short = named("b").with("x-cache-ttl", 50);
+        publisher.publish("", "dedup-time", &properties(&short), &numbered(5, 8));
+        publisher.all_confirmed().await;
+        tokio::time::sleep(millis(100)).await;
+        publisher.publish("", "dedup-time", &properties(&short), &numbered(6, 8));
+        publisher.all_confirmed().await;
+        assert_eq!(take_numbers(&broker, "dedup-time").await, [5, 6]);
+    });
+}
+
+#[test]
+fn another_header_may_say_what_a_message_is() {
+    within(seconds(20), async {
+        let broker = shared();
+        let header = FieldTable::new().with("x-deduplication-header", "order");
+        let mut publisher = declare_with(&broker, "dedup-header", header).await;
+        for (number, order) in [(0, 17), (1, 18), (2, 17)] {
+            let headers = FieldTable::new().with("order", order);
+            publisher.publish(
+                "",
+                "dedup-header",
+                &properties(&headers),
+                &numbered(number, 8),
+            );
+        }
+        publisher.all_confirmed().await;
+        assert_eq!(take_numbers(&broker, "dedup-header").await, [0, 1]);
+    });
+}
+
+/// Those that are there, and those that are not any more.
+#[test]
+fn what_has_come_is_known_after_a_crash() {
+    within(seconds(30), async {
+        let mut broker = builder().start().expect("a broker");
+        let mut publisher = declare_with(&broker, "q", FieldTable::new()).await;
+        send(&mut publisher, "q", &["taken"]).await;
+        assert_eq!(take_numbers(&broker, "q").await, [0]);
+        send(&mut publisher, "q", &["waiting"]).await;
+        support::durable::until_written_down().await;
+        broker.crash_and_restart().expect("it starts again");
+        let mut publisher = Publisher::open(&broker).await;
+        send(&mut publisher, "q", &["taken", "waiting", "new"]).await;
+        assert_eq!(take_numbers(&broker, "q").await, [0, 2]);
+    });
+}
