@@ -55,7 +55,7 @@ class Candidate:
     def __init__(self, folder: pathlib.Path):
         self._folder = folder
         self.node = "leveret@localhost"
-        self._server = Server(folder, f"leveret.node_name = {self.node}")
+        self._server = Server(folder, f"nodename = {self.node}")
         self.address = "127.0.0.1", self._server.port
 
     def start(self):

@@ -5,6 +5,8 @@
 //! copied again. Source: RabbitMQ's documentation "Firehose Tracer", and release 3.10 for the order and
 //! the types of the headers.
 
+use std::sync::Arc;
+
 use amqp::{FieldTable, FieldValue, Properties, Property, Value};
 use store::{Message, MessageHead};
 
@@ -28,21 +30,34 @@ impl Session {
         if !self.copies_are_wanted() {
             return;
         }
-        let mut bytes = 0;
-        let is_known = |queue: &&std::sync::Arc<Queue>| {
-            // Not those that clients cannot see: for delays, and for direct replies.
-            let known = self.vhost.queue(&queue.name);
-            known.is_some_and(|known| known.id == queue.id) && !queue.name.starts_with(REPLY_TO)
-        };
-        let routed = route.queues.iter().filter(is_known);
-        let routed = routed.take_while(|queue| {
-            bytes += queue.name.len() + 5;
-            bytes <= MAX_QUEUE_NAMES
-        });
-        let routed = routed.map(|queue| FieldValue::from(&*queue.name)).collect();
         let headers = self.place(self.origin(message), channel);
-        let headers = headers.with("routed_queues", FieldValue::Array(routed));
+        let headers = headers.with("routed_queues", self.routed_queues(route, message));
         self.send_copy("publish.", message.exchange(), &headers, message);
+    }
+
+    /// The queues that a message is routed to. Those that the default exchange leads to need not be
+    /// there, as in RabbitMQ.
+    fn routed_queues(&self, route: &Route, message: &Message) -> FieldValue {
+        let names: Vec<Vec<u8>> = match message.exchange() {
+            b"" => internal_publish::routing_keys(message).into_vec(),
+            _ => self.known_queues(route),
+        };
+        let mut bytes = 0;
+        let shown = names.into_iter().filter(|name| {
+            bytes += name.len() + 5;
+            bytes <= MAX_QUEUE_NAMES && !name.starts_with(REPLY_TO.as_bytes())
+        });
+        FieldValue::Array(shown.map(FieldValue::LongStr).collect())
+    }
+
+    /// Without those that clients cannot see, where messages wait for their time.
+    fn known_queues(&self, route: &Route) -> Vec<Vec<u8>> {
+        let is_known = |queue: &&Arc<Queue>| {
+            let known = self.vhost.queue(&queue.name);
+            known.is_some_and(|known| known.id == queue.id)
+        };
+        let known = route.queues.iter().filter(is_known);
+        known.map(|queue| queue.name.as_bytes().to_vec()).collect()
     }
 
     /// A message of that queue is on its way to a consumer, or to whoever has asked for it.

@@ -97,6 +97,15 @@ pub(crate) fn entries(table: &FieldTable) -> FieldValue {
     FieldValue::Array(entries.map(|entry| entry.as_str().into()).collect())
 }
 
+/// A map of texts, by atoms: `#{name => <<"text">>}`.
+pub(crate) fn map(entries: &[(&str, Option<&str>)]) -> String {
+    let entries = entries.iter().filter_map(|(name, text)| {
+        let text = Binary(text.as_ref()?.as_bytes());
+        Some(format!("{name} => {text}"))
+    });
+    format!("#{{{}}}", entries.collect::<Vec<_>>().join(","))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +129,8 @@ mod tests {
         ] {
             assert_eq!(Term(&value).to_string(), text);
         }
+        let described = map(&[("a", None), ("b", Some("")), ("c", Some("x"))]);
+        assert_eq!(described, r#"#{b => <<>>,c => <<"x">>}"#);
         let length = FieldValue::I32(5);
         let entry = Entry("x-max-length", &length);
         assert_eq!(entry.to_string(), r#"{<<"x-max-length">>,signedint,5}"#);

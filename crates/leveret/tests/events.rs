@@ -148,6 +148,7 @@ fn queues_exchanges_and_bindings_come_and_go() {
         };
         let named = |headers: FieldTable, name: &str| headers.with("name", name).with("vhost", "/");
         let queue = by_guest()
+            .with("type", "rabbit_classic_queue")
             .with("exclusive", false)
             .with("owner_pid", "")
             .with("arguments", texts(&["{<<\"x-max-length\">>,signedint,5}"]))
@@ -170,7 +171,10 @@ fn queues_exchanges_and_bindings_come_and_go() {
             // What follows from the queue's end is nobody's doing.
             ("binding.deleted", binding(by_broker())),
             ("exchange.deleted", named(by_broker(), "x")),
-            ("queue.deleted", named(by_guest(), "q")),
+            (
+                "queue.deleted",
+                named(by_guest().with("type", "rabbit_classic_queue"), "q"),
+            ),
         ];
         let expected = expected.map(|(key, headers)| (key.to_owned(), headers));
         assert_eq!(events.all().await, expected);

@@ -19,6 +19,8 @@ pub struct VHostInfo {
     pub name: Arc<str>,
     /// What is said about it.
     pub metadata: VHostMetadata,
+    /// Its messages are copied to the firehose.
+    pub traced: bool,
 }
 
 impl Admin<'_> {
@@ -30,6 +32,7 @@ impl Admin<'_> {
             .map(|vhost| VHostInfo {
                 name: vhost.name.clone(),
                 metadata: vhost.metadata(),
+                traced: vhost.is_traced(),
             })
             .collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -95,6 +98,15 @@ impl Admin<'_> {
         };
         self.broker.events.vhost_deleted(CLI_USER, &vhost);
         self.broker.connections.end_of_vhost(name);
+        Ok(())
+    }
+
+    /// Begins or ends to copy a vhost's messages to the firehose; see [`VHost::set_tracing`].
+    ///
+    /// # Errors
+    /// There is no such vhost.
+    pub fn set_tracing(&self, vhost: &str, traced: bool) -> Result<(), AdminError> {
+        self.vhost(vhost)?.set_tracing(traced);
         Ok(())
     }
 

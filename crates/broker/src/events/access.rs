@@ -72,6 +72,32 @@ impl Events {
         });
     }
 
+    /// A user has these permissions for the routing keys of an exchange: to write, to read.
+    pub fn topic_permission_created(
+        &self,
+        by: &str,
+        [user, vhost, exchange]: [&str; 3],
+        [write, read]: [&str; 2],
+    ) {
+        self.emit(by, || {
+            Event::new("topic.permission.created")
+                .with("read", read)
+                .with("write", write)
+                .with("exchange", exchange)
+                .with("vhost", vhost)
+                .with("user", user)
+        });
+    }
+
+    /// A user has no permissions for routing keys in a vhost any more.
+    pub fn topic_permission_deleted(&self, by: &str, user: &str, vhost: &str) {
+        self.emit(by, || {
+            Event::new("topic.permission.deleted")
+                .with("vhost", vhost)
+                .with("user", user)
+        });
+    }
+
     /// A policy was set.
     pub fn policy_set(&self, by: &str, policy: &PolicyEvent<'_>) {
         self.emit(by, || {

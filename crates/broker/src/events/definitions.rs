@@ -9,10 +9,12 @@ use crate::queue::Queue;
 use crate::terms;
 use crate::vhost::VHost;
 
+/// The type is told since release 3.13.
 pub(crate) fn queue_created(events: &Events, queue: &Queue) -> Event {
     let owner = queue.exclusive_owner;
     let owner_process = owner.map(|owner| events.process(owner, 0));
     Event::new("queue.created")
+        .with("type", queue.kind.module())
         .with("exclusive", owner.is_some())
         .with("owner_pid", owner_process.as_deref().unwrap_or_default())
         .with("arguments", terms::entries(&queue.arguments))
@@ -24,6 +26,7 @@ pub(crate) fn queue_created(events: &Events, queue: &Queue) -> Event {
 
 pub(crate) fn queue_deleted(queue: &Queue) -> Event {
     Event::new("queue.deleted")
+        .with("type", queue.kind.module())
         .with("name", &*queue.name)
         .with("vhost", &*queue.vhost)
 }
@@ -87,14 +90,21 @@ impl Events {
         self.emit(by, || {
             let metadata = vhost.metadata();
             let default_queue_type = metadata.default_queue_type.as_deref();
+            let tags = metadata.tags.join(",");
+            let described = terms::map(&[
+                ("default_queue_type", default_queue_type),
+                ("description", Some(&metadata.description)),
+                ("tags", Some(&tags)),
+            ]);
             Event::new("vhost.created")
-                .with("tags", &*metadata.tags.join(","))
+                .with("tags", &*tags)
                 .with("description", &*metadata.description)
                 .with(
                     "cluster_state",
                     FieldTable::new().with(self.node(), "running"),
                 )
                 .with("tracing", vhost.is_traced())
+                .with("metadata", &*described)
                 .with(
                     "default_queue_type",
                     default_queue_type.unwrap_or("undefined"),
