@@ -13,7 +13,7 @@ use amqp::frame::{self, END, HEADER_LEN, Header, Kind, OVERHEAD};
 use amqp::method::connection;
 use amqp::{Method, ReplyCode, Table, Version};
 use broker::access::{Login, User};
-use broker::{Broker, ConnectionId, Outbox};
+use broker::{Broker, ClientInfo, ConnectionId, Outbox};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -72,6 +72,8 @@ pub(crate) struct Handshake {
     input: Vec<u8>,
     frame_max: u32,
     capabilities: ClientCapabilities,
+    /// What is known of the client so far.
+    client: ClientInfo,
 }
 
 impl Handshake {
@@ -82,6 +84,7 @@ impl Handshake {
         options: Arc<Options>,
     ) -> Self {
         let frame_max = options.initial_frame_max;
+        let client = unknown_client(&stream, peer, &broker);
         Handshake {
             stream,
             peer,
@@ -91,6 +94,7 @@ impl Handshake {
             input: Vec::new(),
             frame_max,
             capabilities: ClientCapabilities::default(),
+            client,
         }
     }
 
@@ -109,6 +113,13 @@ impl Handshake {
             Err(Unopened::Refused(exception)) => return Err(self.refuse(exception).await),
             Err(Unopened::Gone(error)) => return Err(error),
         };
+        let session = session.of_client(Arc::new(ClientInfo {
+            channel_max: tuned.channel_max,
+            frame_max: tuned.frame_max,
+            heartbeat_s: tuned.heartbeat_s,
+            ..self.client
+        }));
+        self.broker.events.connection_created(&session);
         let negotiated = Negotiated {
             version: self.version,
             frame_max: tuned.frame_max,
@@ -134,6 +145,11 @@ impl Handshake {
         }
         if let Some(version) = Version::from_header(header) {
             self.version = version;
+            self.client.protocol = match version {
+                Version::V0_8 => [0, 8, 0],
+                Version::V0_9 => [0, 9, 0],
+                Version::V0_9_1 => [0, 9, 1],
+            };
             return Ok(());
         }
         self.stream.write_all(&Version::V0_9_1.header()).await?;
@@ -163,6 +179,8 @@ impl Handshake {
             Err(error) => return Err(HandshakeError::Frame(error.to_string())),
         };
         self.capabilities = ClientCapabilities::from_properties(start_ok.client_properties);
+        self.client.properties = start_ok.client_properties.as_wire().into();
+        self.client.mechanism = start_ok.mechanism.lossy().into_owned();
         let mechanism = start_ok.mechanism.as_bytes();
         let credentials =
             auth::credentials(mechanism, start_ok.response).map_err(|_| HandshakeError::Sasl)?;
@@ -171,8 +189,15 @@ impl Handshake {
             .broker
             .login(credentials.user, credentials.password, peer)
         {
-            Login::Accepted(user) => Ok(user),
+            Login::Accepted(user) => {
+                let events = &self.broker.events;
+                events.authenticated(&self.client, &user.name);
+                Ok(user)
+            }
             Login::Refused => {
+                self.announce_refusal(credentials.user, |user| {
+                    format!("user '{user}' - invalid credentials")
+                });
                 let text = format!(
                     "Login was refused using authentication mechanism {}. For details see the \
                      broker logfile.",
@@ -187,6 +212,9 @@ impl Handshake {
             }
             Login::OnlyFromLoopback => {
                 let user = credentials.user.to_owned();
+                self.announce_refusal(&user, |user| {
+                    format!("user '{user}' can only connect via localhost")
+                });
                 let text = format!("User '{user}' can only connect via localhost");
                 self.refuse_login(text).await?;
                 Err(HandshakeError::Login {
@@ -194,6 +222,14 @@ impl Handshake {
                     why: "may connect from this machine only",
                 })
             }
+        }
+    }
+
+    /// Tells whoever wants to know why somebody did not get in.
+    fn announce_refusal(&self, user: &str, why: impl FnOnce(&str) -> String) {
+        let events = &self.broker.events;
+        if events.wanted() {
+            events.not_authenticated(&self.client, user, &why(user));
         }
     }
 
@@ -363,6 +399,24 @@ impl Handshake {
                 Ok(_) => {}
             }
         }
+    }
+}
+
+/// A client of which no more is known than where it is.
+fn unknown_client(stream: &TcpStream, peer: SocketAddr, broker: &Broker) -> ClientInfo {
+    // Where that fails the socket is gone already.
+    let server = stream.local_addr().unwrap_or(peer);
+    ClientInfo {
+        peer,
+        // An IPv4 client of a socket for both has come to ::ffff:a.b.c.d.
+        server: SocketAddr::new(server.ip().to_canonical(), server.port()),
+        protocol: [0; 3],
+        mechanism: String::new(),
+        properties: Box::default(),
+        channel_max: 0,
+        frame_max: 0,
+        heartbeat_s: 0,
+        connected_at: broker.timer.clock.now(),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::definitions::{self, BadDefinition, Definitions};
 use crate::error::Error;
+use crate::events::Events;
 use crate::metadata::VHostMetadata;
 use crate::name::ConnectionId;
 use crate::parameters::Parameters;
@@ -43,7 +44,7 @@ pub struct Settings {
     pub loopback_users: Vec<String>,
     /// Shown to clients as `cluster_name`.
     pub cluster_name: String,
-    /// The node's own name, as the names of shards have it.
+    /// The node's own name, as traces and the names of shards have it.
     pub node_name: String,
     /// What confirms wait for, where a queue does not say.
     pub durability: Durability,
@@ -85,6 +86,10 @@ pub struct Broker {
     pub store: Arc<Store>,
     /// What happens at a time. Somebody has to run it.
     pub timer: Arc<Timer>,
+    /// What happens, for those who want to know.
+    pub events: Arc<Events>,
+    /// The vhost that events are published in.
+    pub(crate) default_vhost: String,
     durability: Durability,
     pub(crate) parameters: Parameters,
     /// Where in the log the last change of what belongs to no vhost's topology is.
@@ -126,6 +131,7 @@ impl Broker {
         mut recovered: Recovered,
         clock: Clock,
     ) -> Result<Arc<Broker>, StartError> {
+        let events = Events::new(&settings.node_name, clock.now());
         let broker = Broker {
             users: Users::default(),
             alarms: Alarms::default(),
@@ -137,6 +143,8 @@ impl Broker {
             parameters: Parameters::default(),
             logged: AtomicU64::new(0),
             timer: Timer::new(clock),
+            events,
+            default_vhost: settings.default_vhost.clone(),
             vhosts: RwLock::default(),
         };
         if recovered.definitions.is_empty() {
@@ -184,8 +192,13 @@ impl Broker {
             store: self.store.clone(),
             durability: self.durability,
             timer: self.timer.clone(),
+            events: self.events.clone(),
         };
-        VHost::new(name, metadata, &node)
+        let vhost = VHost::new(name, metadata, &node);
+        if *vhost.name == *self.default_vhost {
+            vhost.publish_events();
+        }
+        vhost
     }
 
     /// Logs a change of what belongs to no topology.

@@ -12,10 +12,10 @@ use amqp::Properties;
 use store::{MAX_TRANSACTION, Message, Record, Times, TransactionRecord};
 
 use crate::death::{BCC, CC, Death, Deaths};
-use crate::exchange::Head;
+use crate::internal_publish::{find, find_by_own_keys, remember_now};
 use crate::locked::LockedQueues;
 use crate::queue::{Dead, DeadLetterTo, Onward, Queue, X_DELAY, delay};
-use crate::routing::{Route, route};
+use crate::routing::Route;
 use crate::vhost::VHost;
 
 /// Queues with messages to move.
@@ -63,6 +63,13 @@ impl Letter {
             (None, _) => (None, Route::default()),
         };
         Letter { message, route }
+    }
+
+    /// It has gone on: histories on its way keep it.
+    fn remember(&self) {
+        if let Some(message) = &self.message {
+            remember_now(&self.route, message);
+        }
     }
 
     /// Bytes that it adds to a record.
@@ -170,13 +177,7 @@ fn let_go(
         return (None, Route::default());
     };
     let message = message.with_properties(&properties);
-    let copies = Deaths::of(&message).map_or_else(
-        |_| Vec::new(),
-        |headers| [headers.keys_in(CC), headers.keys_in(BCC)].concat(),
-    );
-    let mut keys = vec![message.routing_key()];
-    keys.extend(copies.iter().map(Vec::as_slice));
-    let route = find(vhost, exchange, &message, &keys);
+    let route = find_by_own_keys(vhost, exchange, &message);
     let expiration = message.times().and_then(|times| times.expiration);
     // What it may wait for in queues begins now.
     let times = (route.timed || expiration.is_some()).then(|| Times {
@@ -184,20 +185,6 @@ fn let_go(
         expiration,
     });
     (Some(message.with_times(times)), route)
-}
-
-fn find(vhost: &VHost, exchange: &str, message: &Message, keys: &[&[u8]]) -> Route {
-    let topology = vhost.read();
-    if !topology.exchanges.contains_key(exchange) {
-        return Route::default();
-    }
-    let properties = Properties::from_wire(message.properties());
-    let head = Head {
-        keys,
-        headers: properties.headers(),
-        properties,
-    };
-    route(&topology, exchange, &head)
 }
 
 /// Moves the letters, in order; false if one of them cannot go now.
@@ -214,6 +201,7 @@ fn deliver(
     // A record has a largest size. Beyond it a crash may leave a message in both queues.
     let fits = letters.iter().map(Letter::size).sum::<usize>() < MAX_TRANSACTION / 2;
     let mut all_went = true;
+    let mut gone = Vec::new();
     for letter in letters {
         let mut record = match fits {
             true => Record::Shared(&mut shared),
@@ -224,7 +212,10 @@ fn deliver(
             break;
         };
         match (went, to) {
-            (true, _) => source.bury_first(),
+            (true, _) => {
+                source.bury_first();
+                gone.push(letter);
+            }
             (false, Onward::Due(_)) => source.put_off_first(),
             (false, Onward::DeadLetters(_)) => {
                 all_went = false;
@@ -242,6 +233,7 @@ fn deliver(
     }
     locked.commit(&vhost.store, &shared);
     work.extend(locked.release());
+    gone.into_iter().for_each(Letter::remember);
     all_went
 }
 

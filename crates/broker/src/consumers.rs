@@ -24,6 +24,8 @@ pub struct ConsumerInfo {
     pub tag: String,
     /// It acknowledges.
     pub ack_required: bool,
+    /// It alone may consume.
+    pub exclusive: bool,
     /// Unacknowledged messages that it takes at most; 0 is no limit.
     pub prefetch: u16,
     /// Its arguments.
@@ -41,8 +43,8 @@ impl Consumers {
         self.all.lock().insert((queue.id, id), info);
     }
 
-    pub fn remove(&self, queue: &Queue, id: ConsumerId) {
-        self.all.lock().remove(&(queue.id, id));
+    pub fn remove(&self, queue: &Queue, id: ConsumerId) -> Option<ConsumerInfo> {
+        self.all.lock().remove(&(queue.id, id))
     }
 
     /// Those of the queues that `is_there` says are there, by queue, connection, channel and tag.

@@ -29,6 +29,12 @@ impl LogPositions {
         }
     }
 
+    /// All of those must be reached as well.
+    pub fn extend(&mut self, other: LogPositions) {
+        self.fsync = self.fsync.max(other.fsync);
+        self.os = self.os.max(other.os);
+    }
+
     /// True once all are reached.
     #[inline]
     pub fn reached(&self, store: &Store) -> bool {

@@ -16,10 +16,12 @@ use crate::access::Operation;
 use crate::arguments::type_name;
 use crate::error::{Error, Resource};
 use crate::exchange::Head;
+use crate::internal_publish;
 use crate::positions::LogPositions;
 use crate::queue::{MAX_PER_HOLD, Refused};
 use crate::routing::{Route, route};
 use crate::session::Session;
+use crate::vhost::VHost;
 
 /// Bytes after which a run is handed over.
 const MAX_RUN_BYTES: usize = 64 * 1024;
@@ -206,6 +208,17 @@ impl Publisher {
         result
     }
 
+    /// Has the histories on a message's way keep it, before it goes there.
+    pub fn remember(&mut self, vhost: &VHost, route: &Route, message: &Message) {
+        if !route.is_remembered() {
+            return;
+        }
+        for queue in internal_publish::remember(vhost, route, message) {
+            let logged = internal_publish::put(&queue, [message.clone()]);
+            self.logged.extend(logged);
+        }
+    }
+
     /// Hands the run to its queues.
     #[inline]
     pub fn flush(&mut self) {
@@ -258,7 +271,10 @@ fn find(
                 headers,
                 properties,
             };
-            Ok(route(&topology, name, &head))
+            let mut route = route(&topology, name, &head);
+            route.traced = vhost.is_traced();
+            route.special |= route.traced;
+            Ok(route)
         }
     }
 }

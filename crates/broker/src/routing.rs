@@ -6,8 +6,8 @@ use ahash::{HashSet, HashSetExt};
 use smallvec::SmallVec;
 
 use crate::binding::Destination;
-use crate::exchange::Head;
-use crate::queue::{Queue, QueueKind};
+use crate::exchange::{Head, Passage};
+use crate::queue::{Queue, QueueKind, delay};
 use crate::topology::Topology;
 
 /// The queues that a message goes to; each once.
@@ -26,6 +26,20 @@ pub struct Route {
     pub keeps_all: bool,
     /// True where some of the queues may refuse messages.
     pub may_reject: bool,
+    /// True where more is to be done for a message than to put it in its queues: it may be
+    /// refused, is remembered on its way, or is traced.
+    pub special: bool,
+    /// True where what is published this way is traced.
+    pub traced: bool,
+    /// Those that remember messages that come this way.
+    pub(crate) histories: Vec<Passage>,
+}
+
+impl Route {
+    /// True where exchanges on the way remember messages that come.
+    pub fn is_remembered(&self) -> bool {
+        !self.histories.is_empty()
+    }
 }
 
 /// Up to this many, a list is searched faster than a set.
@@ -37,6 +51,7 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
     let mut found = Found {
         queues: SmallVec::new(),
         ids: HashSet::new(),
+        histories: Vec::new(),
     };
     let mut reusable = true;
     if exchange.is_empty() {
@@ -51,24 +66,33 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
     } else {
         reusable = walk(topology, exchange, message, &mut found);
     }
-    let mut queues = found.queues;
+    let Found {
+        mut queues,
+        histories,
+        ids: _,
+    } = found;
     queues.sort_unstable_by_key(|queue| queue.id);
     let any = |says: fn(&Queue) -> bool| queues.iter().any(|queue| says(queue));
+    let may_reject = any(|queue| queue.traits.may_reject());
     Route {
         logged: any(|queue| queue.logged),
         keeps_all: any(|queue| queue.kind == QueueKind::Stream),
         timed: any(|queue| queue.traits.timed()),
-        may_reject: any(|queue| queue.traits.may_reject()),
+        may_reject,
+        special: may_reject || !histories.is_empty(),
+        traced: false,
+        histories,
         queues,
         reusable,
     }
 }
 
-/// Queues, each once however often it is found.
+/// Queues, each once however often it is found, and the histories on the way.
 struct Found {
     queues: SmallVec<[Arc<Queue>; 2]>,
     /// Their ids, once there are more than a few.
     ids: HashSet<u64>,
+    histories: Vec<Passage>,
 }
 
 impl Found {
@@ -128,6 +152,12 @@ fn walk<'t>(
             continue;
         };
         reusable &= exchange.routes_by_key();
+        if let Some(history) = &exchange.history {
+            // A message that has to wait passes once more when its time has come.
+            if exchange.delayed.is_none() || delay(message.properties).is_none() {
+                found.histories.push(history.passage());
+            }
+        }
         let mut matched = false;
         let mut visit = |destination: &'t Destination| {
             matched = true;

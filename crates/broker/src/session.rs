@@ -11,6 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::access::{Operation, Permissions, User};
 use crate::binding::{Binding, BindingKey, Destination};
+use crate::client_info::ClientInfo;
 use crate::consumers::ConsumerInfo;
 use crate::error::{Error, Resource};
 use crate::exchange::ExchangeOptions;
@@ -36,6 +37,8 @@ pub struct Session {
     pub vhost: Arc<VHost>,
     /// The connection that exclusive queues belong to.
     pub connection: ConnectionId,
+    /// Whose connection it is, if it is a client's.
+    pub client: Option<Arc<ClientInfo>>,
     permissions: Arc<Permissions>,
 }
 
@@ -72,8 +75,28 @@ impl Session {
             user,
             vhost,
             connection,
+            client: None,
             permissions,
         }
+    }
+
+    /// The same, for that client.
+    pub fn of_client(self, client: Arc<ClientInfo>) -> Session {
+        Session {
+            client: Some(client),
+            ..self
+        }
+    }
+
+    /// What its connection is called.
+    pub(crate) fn client_name(&self) -> String {
+        let client = self.client.as_ref();
+        client.map_or_else(String::new, |client| client.name())
+    }
+
+    /// Changes the vhost's topology in the user's name.
+    fn change<R>(&self, change: impl FnOnce(&mut Topology) -> R) -> R {
+        self.vhost.change_by(&self.user.name, change)
     }
 
     /// Fails with 403 unless the user may do that.
@@ -174,15 +197,14 @@ impl Session {
         refuse_reserved_name("exchange", name)?;
         options.validate(resource)?;
         self.permit_forwarding(resource, &options.arguments, "alternate-exchange")?;
-        self.vhost
-            .change(|topology| match topology.exchanges.get(name) {
-                Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
-                None => {
-                    let exchange = self.vhost.make_exchange(name.into(), options);
-                    topology.insert_exchange(exchange);
-                    Ok(())
-                }
-            })
+        self.change(|topology| match topology.exchanges.get(name) {
+            Some(exchange) => exchange.assert_equivalent(&options, only_type, vhost),
+            None => {
+                let exchange = self.vhost.make_exchange(name.into(), options);
+                topology.insert_exchange(exchange);
+                Ok(())
+            }
+        })
     }
 
     /// exchange.delete; deleting what is not there is fine.
@@ -195,7 +217,7 @@ impl Session {
             )));
         }
         self.permit(Operation::Configure, resource)?;
-        self.vhost.change(|topology| {
+        self.change(|topology| {
             let Some(exchange) = topology.exchanges.get(name) else {
                 return Ok(());
             };
@@ -252,19 +274,17 @@ impl Session {
         options.validate(resource, server_named)?;
         self.permit_forwarding(resource, &options.arguments, "x-dead-letter-exchange")?;
         warn_of_unsupported(resource, &options.arguments);
-        let queue = self
-            .vhost
-            .change(|topology| match topology.queues.get(name) {
-                Some(queue) => {
-                    queue.assert_equivalent(&options)?;
-                    Ok::<_, Error>(queue.clone())
-                }
-                None => {
-                    let queue = self.vhost.make_queue(name.into(), options);
-                    topology.insert_queue(queue.clone());
-                    Ok(queue)
-                }
-            })?;
+        let queue = self.change(|topology| match topology.queues.get(name) {
+            Some(queue) => {
+                queue.assert_equivalent(&options)?;
+                Ok::<_, Error>(queue.clone())
+            }
+            None => {
+                let queue = self.vhost.make_queue(name.into(), options);
+                topology.insert_queue(queue.clone());
+                Ok(queue)
+            }
+        })?;
         Ok(Declared::new(queue))
     }
 
@@ -283,7 +303,7 @@ impl Session {
         queue.check_owner(self.connection)?;
         // Closed under the topology's lock: nobody may find a queue that is closed already. Its
         // messages are freed after the lock is released.
-        let remains = self.vhost.change(|topology| {
+        let remains = self.change(|topology| {
             let remains = queue.close(if_unused, if_empty)?;
             topology.remove_queue(&queue);
             Ok::<_, Error>(remains)
@@ -313,7 +333,7 @@ impl Session {
     ) -> Result<(), Error> {
         self.refuse_shards("bind", queue)?;
         self.permit_binding(self.queue_resource(queue), exchange)?;
-        self.vhost.change(|topology| {
+        self.change(|topology| {
             let source = self.source(topology, exchange, routing_key, &arguments)?;
             let found = topology.queues.get(queue).cloned();
             let queue = found.ok_or_else(|| Error::not_found(self.queue_resource(queue)))?;
@@ -340,7 +360,7 @@ impl Session {
     ) -> Result<(), Error> {
         self.refuse_shards("unbind", queue)?;
         self.permit_binding(self.queue_resource(queue), exchange)?;
-        self.vhost.change(|topology| {
+        self.change(|topology| {
             let Some(queue) = topology.queues.get(queue).cloned() else {
                 return Ok(());
             };
@@ -361,7 +381,7 @@ impl Session {
     ) -> Result<(), Error> {
         refuse_default_exchange(destination)?;
         self.permit_binding(self.exchange_resource(destination), source)?;
-        self.vhost.change(|topology| {
+        self.change(|topology| {
             let source = self.source(topology, source, routing_key, &arguments)?;
             let Some(destination) = topology.exchanges.get(destination) else {
                 return Err(Error::not_found(self.exchange_resource(destination)));
@@ -390,7 +410,7 @@ impl Session {
         self.permit_binding(self.exchange_resource(destination), source)?;
         let destination = Destination::Exchange(destination.into());
         let key = binding_key(source, destination, routing_key, arguments);
-        self.vhost.change(|topology| topology.unbind(&key));
+        self.change(|topology| topology.unbind(&key));
         Ok(())
     }
 
@@ -434,7 +454,7 @@ impl Session {
         }
         let id = queue.add_consumer(options)?;
         if queue.auto_delete && queue.logged && !queue.consumed.swap(true, Ordering::Relaxed) {
-            self.vhost.change(|topology| topology.note_consumed(&queue));
+            self.change(|topology| topology.note_consumed(&queue));
         }
         Ok((queue, id))
     }
@@ -452,8 +472,7 @@ impl Session {
         };
         let queue = self.vhost.make_queue(name, owned);
         let id = queue.add_consumer(options)?;
-        self.vhost
-            .change(|topology| topology.insert_queue(queue.clone()));
+        self.change(|topology| topology.insert_queue(queue.clone()));
         Ok((queue, id))
     }
 
@@ -466,12 +485,15 @@ impl Session {
         describe: impl FnOnce(ConnectionId) -> ConsumerInfo,
     ) {
         let info = describe(self.connection);
+        self.vhost.events.consumer_created(self, queue, &info);
         self.vhost.consumers.add(queue, id, info);
     }
 
     /// The same consumer has ended with its queue.
     pub fn forget_consumer(&self, queue: &Queue, id: ConsumerId) {
-        self.vhost.consumers.remove(queue, id);
+        if let Some(info) = self.vhost.consumers.remove(queue, id) {
+            self.vhost.events.consumer_deleted(self, queue, &info);
+        }
     }
 
     /// Ends consumers of one queue and outbox, and the auto-delete queue that they were the last of.

@@ -11,9 +11,11 @@ use store::DefinitionChange;
 
 use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
 use crate::definitions;
-use crate::exchange::Exchange;
+use crate::events::{self, Event, Events};
+use crate::exchange::{Exchange, Replay};
 use crate::policy::{Authority, Policies, Policy, Target};
 use crate::queue::Queue;
+use crate::session::REPLY_TO;
 
 #[derive(Default)]
 pub(crate) struct Topology {
@@ -32,13 +34,21 @@ pub(crate) struct Topology {
     gone: Vec<Arc<Queue>>,
     /// Exchanges whose policies ask for other shards than there are.
     resharded: BTreeSet<Arc<str>>,
+    /// What the destinations of new bindings are to get.
+    replays: Vec<Replay>,
+    /// What has happened, for those who want to know.
+    noted: Vec<Event>,
+    events: Arc<Events>,
+    /// The exchange that events are published to is in here.
+    publishes_events: bool,
     vhost: Arc<str>,
 }
 
 impl Topology {
-    pub fn new(vhost: Arc<str>) -> Self {
+    pub fn new(vhost: Arc<str>, events: Arc<Events>) -> Self {
         Topology {
             vhost,
+            events,
             ..Topology::default()
         }
     }
@@ -64,12 +74,43 @@ impl Topology {
         std::mem::take(&mut self.gone)
     }
 
+    /// What the destinations of new bindings are to get, since the last call; where no lock is held.
+    pub fn take_replays(&mut self) -> Vec<Replay> {
+        std::mem::take(&mut self.replays)
+    }
+
+    /// What has happened since the last call; to be published where no lock is held.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.noted)
+    }
+
+    fn note(&mut self, event: impl FnOnce(&Events, &str) -> Event) {
+        if self.events.wanted() {
+            self.noted.push(event(&self.events, &self.vhost));
+        }
+    }
+
+    /// Events are published to an exchange in here, while something is bound to it.
+    pub fn publish_events(&mut self) {
+        self.publishes_events = true;
+    }
+
+    /// Bindings of that exchange have changed.
+    fn note_bindings_of(&self, exchange: &str) {
+        if self.publishes_events && exchange == events::EXCHANGE {
+            let found = self.exchanges.get(exchange);
+            self.events
+                .set_wanted(found.is_some_and(Exchange::has_bindings));
+        }
+    }
+
     pub fn insert_exchange(&mut self, mut exchange: Exchange) {
         self.changed = true;
         exchange.apply(self.policies.applied(Target::Exchange, &exchange.name));
         if exchange.is_to_be_resharded() {
             self.resharded.insert(exchange.name.clone());
         }
+        self.note(|_, vhost| events::exchange_created(vhost, &exchange));
         if exchange.durable {
             let key = definitions::exchange_key(&self.vhost, &exchange.name);
             self.logged
@@ -82,6 +123,9 @@ impl Topology {
         self.changed = true;
         queue.apply(self.policies.applied(queue.target(), &queue.name));
         self.log_queue(&queue, false);
+        if !queue.name.starts_with(REPLY_TO) {
+            self.note(|events, _| events::queue_created(events, &queue));
+        }
         self.queues.insert(queue.name.clone(), queue);
     }
 
@@ -194,12 +238,19 @@ impl Topology {
             return;
         };
         let durable = lasting && exchange.durable;
+        let destination = binding.destination.clone();
+        let arguments = binding.arguments.clone();
         if exchange.bind(key.clone(), binding, durable) {
             self.changed = true;
+            let history = exchange.history.as_ref();
+            self.replays
+                .extend(history.and_then(|history| history.replay_to(destination)));
             if durable {
                 let key = definitions::binding_key(&self.vhost, &key);
                 self.logged.define(&key, &[]);
             }
+            self.note_bindings_of(&key.source);
+            self.note(|_, vhost| events::binding_created(vhost, &key, &arguments));
             self.by_destination
                 .entry(key.destination.clone())
                 .or_default()
@@ -232,8 +283,15 @@ impl Topology {
             }
         }
         self.queues.remove(&queue.name);
+        let before = self.noted.len();
         let exhausted = self.remove_destination(&DestinationKey::Queue(queue.name.clone()));
         self.remove_exchanges(exhausted);
+        self.noted[before..]
+            .iter_mut()
+            .for_each(Event::in_consequence);
+        if !queue.name.starts_with(REPLY_TO) {
+            self.note(|_, _| events::queue_deleted(queue));
+        }
     }
 
     /// Removes exchanges, and those that go because of it: a list of work, not a recursion, since
@@ -244,6 +302,7 @@ impl Topology {
                 continue;
             };
             self.changed = true;
+            self.note(|_, vhost| events::exchange_deleted(vhost, &name));
             if exchange.durable {
                 self.logged
                     .undefine(&definitions::exchange_key(&self.vhost, &name));
@@ -282,6 +341,8 @@ impl Topology {
     }
 
     fn forget(&mut self, key: &BindingKey, durable: bool) {
+        self.note(|_, vhost| events::binding_deleted(vhost, key));
+        self.note_bindings_of(&key.source);
         if durable {
             self.logged
                 .undefine(&definitions::binding_key(&self.vhost, key));

@@ -17,6 +17,8 @@ pub struct Transaction {
     settlements: Vec<(Arc<Queue>, LeaseId, Outcome)>,
     /// What its record may take, at most.
     bytes: usize,
+    /// Committed messages that histories are still to keep.
+    passed: Vec<(Arc<Route>, Message)>,
 }
 
 /// What a record needs for each message or acknowledgement of a queue, besides the message.
@@ -26,7 +28,7 @@ impl Transaction {
     /// Adds a publish. Fails with 406 where the transaction would become too large for a record
     /// of the log.
     pub fn publish(&mut self, route: Arc<Route>, message: Message) -> Result<(), Error> {
-        self.grow((message.stored_len() + OVERHEAD) * route.queues.len())?;
+        self.grow((message.stored_len() + OVERHEAD) * route.queues.len().max(1))?;
         self.publishes.push((route, message));
         Ok(())
     }
@@ -92,7 +94,15 @@ impl Transaction {
         }
         let logged = locked.commit(store, &record);
         burial::bury(locked.release());
+        let passes = |(route, _): &(Arc<Route>, Message)| route.is_remembered();
+        self.passed = publishes.into_iter().filter(passes).collect();
         Ok(logged)
+    }
+
+    /// What the last commit has published through exchanges that remember it, for the caller to have
+    /// it remembered.
+    pub fn take_passed(&mut self) -> Vec<(Arc<Route>, Message)> {
+        std::mem::take(&mut self.passed)
     }
 }
 

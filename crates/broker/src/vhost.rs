@@ -4,14 +4,18 @@
 //! may keep routes without taking the lock. What survives a restart is logged under the lock, so
 //! the log's order is the order of the changes.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::{DefinitionChange, Durability, Lsn, RecoveredQueue, Store};
 
+use crate::clock::Millis;
 use crate::consumers::Consumers;
+use crate::events::{self, Event, Events, INTERNAL_USER};
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
+use crate::firehose;
+use crate::internal_publish;
 use crate::metadata::VHostMetadata;
 use crate::queue::{Queue, QueueOptions, Surroundings};
 use crate::sharding::ShardGroups;
@@ -25,6 +29,7 @@ pub(crate) struct Node {
     pub store: Arc<Store>,
     pub durability: Durability,
     pub timer: Arc<Timer>,
+    pub events: Arc<Events>,
 }
 
 /// Exchanges that every vhost has, with their types.
@@ -35,7 +40,7 @@ pub(crate) const PREDECLARED: [(&str, ExchangeKind); 7] = [
     ("amq.topic", ExchangeKind::Topic),
     ("amq.headers", ExchangeKind::Headers),
     ("amq.match", ExchangeKind::Headers),
-    ("amq.rabbitmq.trace", ExchangeKind::Topic),
+    (firehose::EXCHANGE, ExchangeKind::Topic),
 ];
 
 /// A vhost.
@@ -45,6 +50,7 @@ pub struct VHost {
     pub(crate) store: Arc<Store>,
     /// What confirms wait for where a queue does not say.
     pub(crate) durability: Durability,
+    pub(crate) events: Arc<Events>,
     pub(crate) consumers: Consumers,
     pub(crate) shard_groups: ShardGroups,
     /// The node's name, as the names of shards have it.
@@ -56,14 +62,16 @@ pub struct VHost {
     generation: AtomicU64,
     /// Where in the log the last change of definitions is.
     logged: AtomicU64,
+    /// Messages are copied to the firehose.
+    traced: AtomicBool,
 }
 
 impl VHost {
     pub(crate) fn new(name: Arc<str>, metadata: VHostMetadata, node: &Node) -> Arc<Self> {
-        let mut topology = Topology::new(name.clone());
+        let mut topology = Topology::new(name.clone(), node.events.clone());
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
-            options.internal = name == "amq.rabbitmq.trace";
+            options.internal = name == firehose::EXCHANGE;
             topology.insert_exchange(Exchange::new(name.into(), options, None));
         }
         // Every vhost has them, so the log need not say so.
@@ -72,6 +80,7 @@ impl VHost {
             name,
             store: node.store.clone(),
             durability: node.durability,
+            events: node.events.clone(),
             consumers: Consumers::default(),
             shard_groups: ShardGroups::default(),
             node: node.name.clone(),
@@ -81,6 +90,7 @@ impl VHost {
             topology: RwLock::new(topology),
             generation: AtomicU64::new(0),
             logged: AtomicU64::new(0),
+            traced: AtomicBool::new(false),
         })
     }
 
@@ -89,6 +99,8 @@ impl VHost {
         let mut topology = self.topology.write();
         restore(&mut topology);
         topology.take_logged();
+        topology.take_events();
+        topology.take_replays();
     }
 
     /// Changes of definitions that were made before are durable once this position is.
@@ -107,9 +119,55 @@ impl VHost {
         self.topology.read()
     }
 
-    /// Changes the topology. If routes may have changed, the generation moves before the lock is
-    /// released, so whoever sees the change done also sees the routes stale.
+    /// The time of day, as the node's clock has it.
+    pub(crate) fn now(&self) -> Millis {
+        self.timer.clock.now()
+    }
+
+    /// Copies messages that are published and delivered to the exchange `amq.rabbitmq.trace`, until it
+    /// is told to stop or the node does (RabbitMQ's firehose).
+    pub fn set_tracing(&self, traced: bool) {
+        self.traced.store(traced, Ordering::Release);
+        // Routes say whether they are traced.
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// True while messages are copied to the exchange `amq.rabbitmq.trace`.
+    #[inline]
+    pub fn is_traced(&self) -> bool {
+        self.traced.load(Ordering::Acquire)
+    }
+
+    /// Gives it the exchange that events are published to.
+    pub(crate) fn publish_events(self: &Arc<Self>) {
+        let mut topology = self.topology.write();
+        let options = ExchangeOptions {
+            internal: true,
+            ..ExchangeOptions::durable(ExchangeKind::Topic)
+        };
+        topology.insert_exchange(Exchange::new(events::EXCHANGE.into(), options, None));
+        topology.publish_events();
+        // As the predeclared ones: the log need not say so.
+        topology.take_logged();
+        topology.take_events();
+        drop(topology);
+        self.events.set_home(self);
+    }
+
+    /// What has happened in it and was not published yet; for one that is new, or has been dissolved.
+    pub(crate) fn take_events(&self) -> Vec<Event> {
+        self.topology.write().take_events()
+    }
+
+    /// As [`VHost::change_by`], where nobody has asked for it.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Topology) -> R) -> R {
+        self.change_by(INTERNAL_USER, change)
+    }
+
+    /// Changes the topology. If routes may have changed, the generation moves before the lock is
+    /// released, so whoever sees the change done also sees the routes stale. `caller`: who has asked
+    /// for it, for events.
+    pub(crate) fn change_by<R>(&self, caller: &str, change: impl FnOnce(&mut Topology) -> R) -> R {
         let mut topology = self.topology.write();
         let result = change(&mut topology);
         self.see_to_shards(&mut topology);
@@ -123,11 +181,19 @@ impl VHost {
             self.generation.fetch_add(1, Ordering::Release);
         }
         let gone = topology.take_gone();
+        let replays = topology.take_replays();
+        let events = topology.take_events();
         drop(topology);
+        for replay in replays {
+            internal_publish::replay(self, &replay);
+        }
         for queue in gone {
             // Unconditional, so it cannot be refused.
             drop(queue.close(false, false));
             queue.release_store();
+        }
+        for event in events {
+            self.events.publish(caller, event);
         }
         result
     }

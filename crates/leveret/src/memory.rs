@@ -66,6 +66,7 @@ pub async fn watch(broker: Arc<Broker>, limit: ResourceLimit, workers: usize) {
         }
         ringing = now_ringing;
         if broker.alarms.set_memory(ringing) {
+            broker.events.alarm("memory", ringing);
             match ringing {
                 true => tracing::warn!(
                     used_bytes = used,

@@ -43,6 +43,7 @@ pub async fn watch(broker: &Broker, data_dir: &Path, limit: ResourceLimit) -> St
         let full = broker.store.disk_full() || limit.is_some_and(|limit| free < limit);
         broker.store.note_disk_low(full);
         if broker.alarms.set_disk(full) {
+            broker.events.alarm("disk", full);
             match full {
                 true => tracing::warn!(
                     free_bytes = free,

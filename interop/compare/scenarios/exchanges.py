@@ -181,7 +181,18 @@ SCENARIOS = [
         exchange("{y}", "fanout"),
         declare("{q1}"), bind("{q1}", "{y}"),
         e2e("{y}", "{x}", "bound"),
-        take("{q1}", 2),
+        take("{q1}", 2).differs(
+            "a history comes in order to exchanges too",
+            "- < basic.get-ok delivery_tag=1 redelivered=false exchange='{x}' routing_key='key-2' "
+            "message_count=1",
+            "+ < basic.get-ok delivery_tag=1 redelivered=false exchange='{x}' routing_key='key-1' "
+            "message_count=1",
+            '+     body "1"',
+            "+ < basic.get-ok delivery_tag=2 redelivered=false exchange='{x}' routing_key='key-2' "
+            "message_count=0",
+            "- < basic.get-ok delivery_tag=2 redelivered=false exchange='{x}' routing_key='key-1' "
+            "message_count=0",
+            '-     body "1"'),
     ]),
     Scenario("recent-history-no-store", [
         exchange(type="x-recent-history", arguments={"x-recent-history-length": 5}),

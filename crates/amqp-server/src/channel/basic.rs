@@ -100,6 +100,7 @@ impl Channel {
                 channel: self.number,
                 tag: String::from_utf8_lossy(&wanted.tag).into_owned(),
                 ack_required: !wanted.no_ack,
+                exclusive: wanted.exclusive,
                 prefetch: wanted.prefetch,
                 arguments: wanted.arguments.clone(),
             });
@@ -179,15 +180,19 @@ impl Channel {
         };
         let tag = self.next_delivery_tag();
         if let Some(lease) = got.lease {
-            let queue = self.queues.enter(&queue);
+            let index = self.queues.enter(&queue);
             self.unacked.push(
                 tag,
                 Out {
-                    queue,
+                    queue: index,
                     lease,
                     counted: false,
                 },
             );
+        }
+        if core.session.vhost.is_traced() {
+            let session = &core.session;
+            session.trace_delivery(self.number, &queue, got.redelivered, &got.message);
         }
         let remaining = u32::try_from(got.remaining).unwrap_or(u32::MAX);
         let message = encode::for_consumer(&got.message, got.annotation);

@@ -133,6 +133,10 @@ impl Channel {
             self.unacked.restore(tag, out);
         }
         self.leave_queues(core);
+        if !self.closing {
+            let events = &core.broker.events;
+            events.channel_closed(&core.session, self.number);
+        }
     }
 
     /// Ends all consumers and returns what is out, one queue after the other: whoever takes over

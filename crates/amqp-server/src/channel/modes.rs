@@ -70,10 +70,12 @@ impl ChannelTransaction {
         message: Message,
         mandatory: bool,
     ) -> Result<(), broker::Error> {
-        if !route.queues.is_empty() {
+        let unroutable = route.queues.is_empty();
+        if unroutable && mandatory {
+            self.unroutable.push(message.clone());
+        }
+        if !unroutable || route.is_remembered() {
             self.work.publish(route, message)?;
-        } else if mandatory {
-            self.unroutable.push(message);
         }
         Ok(())
     }
@@ -133,6 +135,14 @@ impl Channel {
         let mut positions = LogPositions::default();
         let logged = transaction.work.commit(&core.broker.store)?;
         logged.into_iter().for_each(|at| positions.add(at));
+        let passed = transaction.work.take_passed();
+        for (route, message) in &passed {
+            let vhost = &core.session.vhost;
+            core.publisher.remember(vhost, route, message);
+        }
+        if !passed.is_empty() {
+            positions.extend(core.publisher.logged());
+        }
         let unroutable = std::mem::take(&mut transaction.unroutable);
         let settled = std::mem::take(&mut transaction.settled);
         self.release_settled(&settled, core);

@@ -133,30 +133,63 @@ impl Channel {
         mandatory: bool,
         message: Message,
     ) -> Result<(), Exception> {
-        let unroutable = route.queues.is_empty();
-        match &mut self.mode {
-            Mode::Plain => {}
-            Mode::Transaction(transaction) => {
-                return transaction
-                    .publish(route, message, mandatory)
-                    .map_err(at_publish);
-            }
-            Mode::Confirm(confirms) => {
-                confirms.published += 1;
-                confirms.logged |= route.logged && message.is_persistent();
-                self.touch(core);
-            }
+        if route.special {
+            return self.publish_specially(core, route, mandatory, message);
         }
-        if route.may_reject {
-            if let Err(Rejected) = core.publisher.offer(&route, &message) {
-                self.nack_last(core);
-            }
-        } else if !unroutable {
+        if let Mode::Transaction(transaction) = &mut self.mode {
+            return transaction
+                .publish(route, message, mandatory)
+                .map_err(at_publish);
+        }
+        self.count_published(core, &route, &message);
+        self.hand_over(core, route, mandatory, message);
+        Ok(())
+    }
+
+    /// A message that more is to be done for than to put it in its queues.
+    #[cold]
+    fn publish_specially(
+        &mut self,
+        core: &mut Core,
+        route: Arc<Route>,
+        mandatory: bool,
+        message: Message,
+    ) -> Result<(), Exception> {
+        if route.traced {
+            core.session.trace_publish(self.number, &route, &message);
+        }
+        if let Mode::Transaction(transaction) = &mut self.mode {
+            return transaction
+                .publish(route, message, mandatory)
+                .map_err(at_publish);
+        }
+        self.count_published(core, &route, &message);
+        let vhost = &core.session.vhost;
+        core.publisher.remember(vhost, &route, &message);
+        if !route.may_reject {
+            self.hand_over(core, route, mandatory, message);
+        } else if let Err(Rejected) = core.publisher.offer(&route, &message) {
+            self.nack_last(core);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn count_published(&mut self, core: &mut Core, route: &Route, message: &Message) {
+        if let Mode::Confirm(confirms) = &mut self.mode {
+            confirms.published += 1;
+            confirms.logged |= route.logged && message.is_persistent();
+            self.touch(core);
+        }
+    }
+
+    #[inline]
+    fn hand_over(&self, core: &mut Core, route: Arc<Route>, mandatory: bool, message: Message) {
+        if !route.queues.is_empty() {
             core.publisher.push(route, message);
         } else if mandatory {
             encode::no_route(&mut core.out, self.number, &message, core.frame_max);
         }
-        Ok(())
     }
 
     /// Tells the publisher at once that the message it has just published was refused.

@@ -77,6 +77,8 @@ impl Connection {
             ));
         }
         self.channels.insert(number, Channel::new(number));
+        let events = &self.core.broker.events;
+        events.channel_created(&self.core.session, number);
         self.core.send(number, channel::OpenOk::default());
         Ok(())
     }

@@ -399,6 +399,9 @@ impl Connection {
         let mut stalled = std::mem::take(&mut self.stalled);
         self.core.outbox.drain(&mut items, &mut stalled);
         let count = items.len();
+        if count > 0 && self.core.session.vhost.is_traced() {
+            self.trace(&items);
+        }
         for item in items.drain(..) {
             self.send(item);
         }
@@ -412,6 +415,20 @@ impl Connection {
         self.items = items;
         self.stalled = stalled;
         count > 0
+    }
+
+    /// Copies deliveries to the firehose, before they are sent.
+    #[cold]
+    fn trace(&self, items: &[Outgoing]) {
+        for item in items {
+            if let Outgoing::Delivery(delivery) = item
+                && let Some(consumer) = self.core.consumers.get(delivery.consumer.0 as usize)
+            {
+                let (channel, redelivered) = (consumer.channel, delivery.redelivered);
+                let session = &self.core.session;
+                session.trace_delivery(channel, &consumer.queue, redelivered, &delivery.message);
+            }
+        }
     }
 
     #[inline]
@@ -536,6 +553,8 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.release_everything();
         self.core.sent.take_back();
+        let events = &self.core.broker.events;
+        events.connection_closed(&self.core.session);
     }
 }
 

@@ -9,6 +9,7 @@ use super::users::no_such;
 use super::{Admin, AdminError};
 use crate::access::{Permissions, User};
 use crate::definitions;
+use crate::events::CLI_USER;
 
 /// What a user may do in the vhost in question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,10 @@ impl Admin<'_> {
         let [configure, write, read] = patterns;
         let granted = Permissions::new(configure, write, read)
             .map_err(|error| AdminError::Invalid(error.text))?;
-        self.change_permissions(vhost, user, Some(granted))
+        self.change_permissions(vhost, user, Some(granted))?;
+        let events = &self.broker.events;
+        events.permission_created(CLI_USER, user, vhost, patterns);
+        Ok(())
     }
 
     /// Takes a user's access to a vhost away; it may have none.
@@ -50,7 +54,10 @@ impl Admin<'_> {
     /// # Errors
     /// There is no such user or vhost.
     pub fn clear_permissions(&self, vhost: &str, user: &str) -> Result<(), AdminError> {
-        self.change_permissions(vhost, user, None)
+        self.change_permissions(vhost, user, None)?;
+        let events = &self.broker.events;
+        events.permission_deleted(CLI_USER, user, vhost);
+        Ok(())
     }
 
     fn change_permissions(

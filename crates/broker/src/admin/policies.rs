@@ -5,6 +5,7 @@ use std::sync::Arc;
 use amqp::FieldTable;
 
 use super::{Admin, AdminError, check_name};
+use crate::events::{CLI_USER, PolicyEvent};
 use crate::policy::{Authority, Policy};
 
 /// A policy to set.
@@ -49,7 +50,18 @@ impl Admin<'_> {
     pub fn set_policy(&self, vhost: &str, request: &PolicyRequest<'_>) -> Result<(), AdminError> {
         let vhost = self.vhost(vhost)?;
         let policy = request.check()?;
-        vhost.change(|topology| topology.set_policies([(request.authority, policy)]));
+        vhost.change_by(CLI_USER, |topology| {
+            topology.set_policies([(request.authority, policy)])
+        });
+        let policy = PolicyEvent {
+            vhost: &vhost.name,
+            name: request.name,
+            pattern: request.pattern,
+            apply_to: request.apply_to,
+            priority: request.priority,
+            definition: &request.definition,
+        };
+        self.broker.events.policy_set(CLI_USER, &policy);
         Ok(())
     }
 
@@ -64,11 +76,16 @@ impl Admin<'_> {
         name: &str,
     ) -> Result<(), AdminError> {
         let vhost = self.vhost(vhost)?;
-        let cleared = vhost.change(|topology| topology.clear_policy(authority, name));
-        match cleared {
-            true => Ok(()),
-            false => Err(AdminError::NoSuchParameter),
+        let cleared = vhost.change_by(CLI_USER, |topology| topology.clear_policy(authority, name));
+        if !cleared {
+            return Err(AdminError::NoSuchParameter);
         }
+        let events = &self.broker.events;
+        match authority {
+            Authority::User => events.policy_cleared(CLI_USER, &vhost.name, name),
+            Authority::Operator => events.operator_policy_cleared(CLI_USER, &vhost.name, name),
+        }
+        Ok(())
     }
 
     /// A vhost's policies, by name.

@@ -7,6 +7,7 @@ use store::DefinitionChange;
 use super::{Admin, AdminError, check_name};
 use crate::access::{PasswordHash, User, UserMap};
 use crate::definitions;
+use crate::events::CLI_USER;
 
 /// More tags than this, or longer ones, are a mistake.
 const MAX_TAGS: usize = 100;
@@ -51,7 +52,9 @@ impl Admin<'_> {
             };
             self.log_and_put(users, user);
             Ok(())
-        })
+        })?;
+        self.broker.events.user_created(CLI_USER, name);
+        Ok(())
     }
 
     /// Adds a user, or changes the password and tags of the one that is there.
@@ -66,20 +69,33 @@ impl Admin<'_> {
     ) -> Result<(), AdminError> {
         check_name("user", name)?;
         check_tags(&tags)?;
-        self.broker.users.change(|users| {
+        let events = &self.broker.events;
+        let (new, other_password, other_tags) = self.broker.users.change(|users| {
             let found = users.get(name);
-            if found.is_some_and(|user| user.password == password && user.tags == tags) {
-                return;
+            let other_password = found.is_none_or(|user| user.password != password);
+            let other_tags = found.is_none_or(|user| user.tags != tags);
+            let new = found.is_none();
+            if !other_password && !other_tags {
+                return (new, other_password, other_tags);
             }
             let permissions = found.map(|user| user.permissions.clone());
             let user = User {
                 name: name.into(),
                 password,
-                tags,
+                tags: tags.clone(),
                 permissions: permissions.unwrap_or_default(),
             };
             self.log_and_put(users, user);
+            (new, other_password, other_tags)
         });
+        if new {
+            events.user_created(CLI_USER, name);
+        } else if other_password {
+            events.user_password_changed(CLI_USER, name);
+        }
+        if other_tags {
+            events.user_tags_set(CLI_USER, name, &tags);
+        }
         Ok(())
     }
 
@@ -108,6 +124,7 @@ impl Admin<'_> {
             self.broker.define(change);
             Ok(())
         })?;
+        self.broker.events.user_deleted(CLI_USER, name);
         self.broker.connections.end_of_user(name);
         Ok(())
     }
@@ -118,7 +135,9 @@ impl Admin<'_> {
     /// There is no such user.
     pub fn change_password(&self, name: &str, password: &str) -> Result<(), AdminError> {
         let password = hashed(password);
-        self.change_user(name, |user| user.password = password)
+        self.change_user(name, |user| user.password = password)?;
+        self.broker.events.user_password_changed(CLI_USER, name);
+        Ok(())
     }
 
     /// Sets a user's tags, in place of those that it has.
@@ -127,7 +146,9 @@ impl Admin<'_> {
     /// There is no such user, or the tags make no sense.
     pub fn set_user_tags(&self, name: &str, tags: Vec<String>) -> Result<(), AdminError> {
         check_tags(&tags)?;
-        self.change_user(name, |user| user.tags = tags)
+        self.change_user(name, |user| user.tags.clone_from(&tags))?;
+        self.broker.events.user_tags_set(CLI_USER, name, &tags);
+        Ok(())
     }
 
     /// Checks a password.

@@ -8,6 +8,7 @@ use super::users::check_tags;
 use super::{Admin, AdminError, check_name};
 use crate::access::User;
 use crate::definitions;
+use crate::events::CLI_USER;
 use crate::metadata::{QUEUE_TYPES, VHostMetadata};
 use crate::vhost::VHost;
 
@@ -18,6 +19,8 @@ pub struct VHostInfo {
     pub name: Arc<str>,
     /// What is said about it.
     pub metadata: VHostMetadata,
+    /// Its messages are copied to the firehose.
+    pub traced: bool,
 }
 
 impl Admin<'_> {
@@ -29,6 +32,7 @@ impl Admin<'_> {
             .map(|vhost| VHostInfo {
                 name: vhost.name.clone(),
                 metadata: vhost.metadata(),
+                traced: vhost.is_traced(),
             })
             .collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -46,11 +50,14 @@ impl Admin<'_> {
     pub fn add_vhost(&self, name: &str, metadata: VHostMetadata) -> Result<(), AdminError> {
         check_vhost(name, &metadata)?;
         let mut vhosts = self.broker.vhosts.write();
-        if !vhosts.contains_key(name) {
-            self.broker.define(described(name, &metadata));
-            let vhost = self.broker.make_vhost(name.into(), metadata);
-            vhosts.insert(vhost.name.clone(), vhost);
+        if vhosts.contains_key(name) {
+            return Ok(());
         }
+        self.broker.define(described(name, &metadata));
+        let vhost = self.broker.make_vhost(name.into(), metadata);
+        vhosts.insert(vhost.name.clone(), vhost.clone());
+        drop(vhosts);
+        self.broker.events.vhost_created(CLI_USER, &vhost);
         Ok(())
     }
 
@@ -76,7 +83,7 @@ impl Admin<'_> {
     /// # Errors
     /// There is no such vhost.
     pub fn delete_vhost(&self, name: &str) -> Result<(), AdminError> {
-        {
+        let vhost = {
             // Held until all is logged: a new vhost of that name comes after.
             let mut vhosts = self.broker.vhosts.write();
             let removed = vhosts.remove(name);
@@ -87,8 +94,19 @@ impl Admin<'_> {
                 self.broker.parameters.remove_vhost(name, change);
             });
             self.broker.note_logged(logged);
-        }
+            vhost
+        };
+        self.broker.events.vhost_deleted(CLI_USER, &vhost);
         self.broker.connections.end_of_vhost(name);
+        Ok(())
+    }
+
+    /// Begins or ends to copy a vhost's messages to the firehose; see [`VHost::set_tracing`].
+    ///
+    /// # Errors
+    /// There is no such vhost.
+    pub fn set_tracing(&self, vhost: &str, traced: bool) -> Result<(), AdminError> {
+        self.vhost(vhost)?.set_tracing(traced);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue};
 
-use super::{Exchange, ExchangeKind, consistent_hash, delayed_message, headers};
+use super::{Exchange, ExchangeKind, consistent_hash, delayed_message, headers, recent_history};
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
 use crate::error::{Error, Resource};
 
@@ -52,6 +52,7 @@ impl ExchangeOptions {
         match self.kind {
             ExchangeKind::ConsistentHash => consistent_hash::validate(&self.arguments)?,
             ExchangeKind::DelayedMessage => delayed_message::validate(&self.arguments)?,
+            ExchangeKind::RecentHistory => recent_history::validate(&self.arguments)?,
             _ => {}
         }
         match self.arguments.get(ALTERNATE_EXCHANGE) {

@@ -11,6 +11,7 @@ mod hash;
 mod headers;
 mod modulus_hash;
 mod random;
+mod recent_history;
 mod topic;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use crate::sharding::Sharding;
 use delayed_message::DelayedMessage;
 
 pub use declare::ExchangeOptions;
+pub(crate) use recent_history::{History, Passage, Replay};
 
 /// Receives destinations; the same one may come several times.
 pub(crate) type Visit<'v, 'r> = &'v mut dyn FnMut(&'r Destination);
@@ -70,12 +72,14 @@ pub enum ExchangeKind {
     Random,
     /// To any one on this node.
     LocalRandom,
+    /// Everything to everywhere; new destinations get the last messages first.
+    RecentHistory,
     /// As another type, after a delay.
     DelayedMessage,
 }
 
 /// All types by name.
-const KINDS: [(&str, ExchangeKind); 9] = [
+const KINDS: [(&str, ExchangeKind); 10] = [
     ("direct", ExchangeKind::Direct),
     ("fanout", ExchangeKind::Fanout),
     ("topic", ExchangeKind::Topic),
@@ -84,6 +88,7 @@ const KINDS: [(&str, ExchangeKind); 9] = [
     ("x-modulus-hash", ExchangeKind::ModulusHash),
     ("x-random", ExchangeKind::Random),
     ("x-local-random", ExchangeKind::LocalRandom),
+    ("x-recent-history", ExchangeKind::RecentHistory),
     ("x-delayed-message", ExchangeKind::DelayedMessage),
 ];
 
@@ -100,14 +105,17 @@ impl ExchangeKind {
     fn routes_by_key(self) -> bool {
         matches!(
             self,
-            ExchangeKind::Direct | ExchangeKind::Fanout | ExchangeKind::Topic
+            ExchangeKind::Direct
+                | ExchangeKind::Fanout
+                | ExchangeKind::Topic
+                | ExchangeKind::RecentHistory
         )
     }
 
     fn router(self, arguments: &FieldTable) -> Box<dyn Router> {
         match delayed_message::routed_as(self, arguments) {
             ExchangeKind::Direct | ExchangeKind::DelayedMessage => Box::<direct::Direct>::default(),
-            ExchangeKind::Fanout => Box::<fanout::Fanout>::default(),
+            ExchangeKind::Fanout | ExchangeKind::RecentHistory => Box::<fanout::Fanout>::default(),
             ExchangeKind::Topic => Box::<topic::Topic>::default(),
             ExchangeKind::Headers => Box::<headers::Headers>::default(),
             ExchangeKind::ConsistentHash => {
@@ -140,6 +148,8 @@ pub(crate) struct Exchange {
     pub applied: Applied,
     /// Where messages wait that are to be delayed.
     pub delayed: Option<Arc<Queue>>,
+    /// The last messages, which new destinations get first.
+    pub history: Option<Arc<History>>,
     /// The policy that its shards were made and bound for.
     pub sharded: Option<Sharding>,
     /// With whether they survive a restart.
@@ -162,6 +172,7 @@ impl Exchange {
             auto_delete: options.auto_delete,
             internal: options.internal,
             alternate: declare::alternate(&options.arguments),
+            history: recent_history::history(options.kind, &options.arguments),
             applied: Applied::default(),
             bindings: HashMap::new(),
             router,

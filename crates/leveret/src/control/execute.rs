@@ -30,6 +30,7 @@ pub(super) fn execute(request: Request, shared: &Shared) -> Executed {
         | Request::AuthenticateUser { .. } => user(request, admin),
         Request::AddVhost { .. }
         | Request::DeleteVhost { .. }
+        | Request::SetTracing { .. }
         | Request::SetPermissions { .. }
         | Request::ClearPermissions { .. } => vhost(request, admin),
         Request::SetPolicy { .. } | Request::ClearPolicy { .. } => policy(request, admin),
@@ -67,6 +68,7 @@ fn vhost(request: Request, admin: Admin<'_>) -> Executed {
             admin.add_vhost(&name, metadata)
         }
         Request::DeleteVhost { name } => admin.delete_vhost(&name),
+        Request::SetTracing { vhost, traced } => admin.set_tracing(&vhost, traced),
         Request::SetPermissions {
             vhost,
             user,

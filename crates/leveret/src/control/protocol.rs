@@ -49,6 +49,10 @@ pub enum Request {
         name: String,
     },
     ListVhosts,
+    SetTracing {
+        vhost: String,
+        traced: bool,
+    },
     SetPermissions {
         vhost: String,
         user: String,

@@ -54,7 +54,38 @@ pub(super) const COMMANDS: &[Command] = &[
             )
         },
     },
+    Command {
+        name: "trace_on",
+        usage: "[-p <vhost>]",
+        summary: "Copies messages of a virtual host to its exchange amq.rabbitmq.trace, until the server \
+                  ends",
+        positional: 0..=0,
+        options: &[],
+        run: |call| trace(call, true),
+    },
+    Command {
+        name: "trace_off",
+        usage: "[-p <vhost>]",
+        summary: "Stops copying messages to amq.rabbitmq.trace",
+        positional: 0..=0,
+        options: &[],
+        run: |call| trace(call, false),
+    },
 ];
+
+fn trace(call: &Call, traced: bool) -> Result<(), Failed> {
+    let vhost = call.vhost();
+    let (doing, done) = match traced {
+        true => ("Starting", "enabled"),
+        false => ("Stopping", "disabled"),
+    };
+    let said = format!("Trace {done} for vhost {vhost}");
+    call.tell(
+        &format!("{doing} tracing for vhost \"{vhost}\" ..."),
+        &Request::SetTracing { vhost, traced },
+    )?;
+    call.output.say(&said)
+}
 
 fn add(call: &Call) -> Result<(), Failed> {
     let name = call.positional(0);

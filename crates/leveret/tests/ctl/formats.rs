@@ -35,7 +35,7 @@ fn lists_come_in_every_form() {
         &["list_exchanges", "name", "arguments", "--formatter", "json"],
     );
     let exchanges: serde_json::Value = serde_json::from_str(&exchanges).expect("JSON");
-    assert_eq!(exchanges.as_array().map(Vec::len), Some(7));
+    assert_eq!(exchanges.as_array().map(Vec::len), Some(8));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn everything_is_listed_as_rabbitmqctl_does() {
                 "arguments",
             ],
         );
-        assert_eq!(exchanges.len(), 8);
+        assert_eq!(exchanges.len(), 9);
         for row in [
             "\tdirect\ttrue\tfalse\tfalse\t[]",
             "amq.rabbitmq.trace\ttopic\ttrue\tfalse\ttrue\t[]",

@@ -64,7 +64,7 @@ fn help_names_every_command() {
         let outcome = without_server(arguments);
         assert_eq!((outcome.status, &*outcome.err), (0, ""));
         let commands = "set_policy clear_policy list_policies set_operator_policy \
-            clear_operator_policy list_operator_policies add_vhost delete_vhost list_vhosts \
+            clear_operator_policy list_operator_policies add_vhost delete_vhost list_vhosts trace_on trace_off \
             add_user delete_user list_users change_password set_user_tags authenticate_user \
             set_permissions clear_permissions list_permissions list_user_permissions list_queues \
             list_exchanges list_bindings list_consumers delete_queue purge_queue \

@@ -3,7 +3,7 @@
 use client::{FieldTable, QueueOptions};
 
 use crate::running::*;
-use crate::support::durable::{ask, declare_durable};
+use crate::support::durable::{self, ask, declare_durable};
 use crate::support::*;
 
 #[test]
@@ -163,5 +163,37 @@ fn default_queue_type_is_that_of_queues_declared_without() {
             rows(&broker, &["list_queues", "name", "type"]),
             ["q\tclassic"]
         );
+    });
+}
+
+#[test]
+fn a_vhost_is_traced_until_it_is_told_otherwise() {
+    within(seconds(10), async {
+        let broker = builder().start().expect("a broker");
+        let (mut connection, channel) = open(&broker).await;
+        declare(&mut connection, channel, "traces").await;
+        durable::bind(
+            &mut connection,
+            channel,
+            "traces",
+            "amq.rabbitmq.trace",
+            "#",
+        )
+        .await;
+        for (command, said, shown, copies) in [
+            ("trace_on", "Starting", "true", 1),
+            ("trace_off", "Stopping", "false", 1),
+        ] {
+            let done = done(&broker, &[command]);
+            let banner = format!("{said} tracing for vhost \"/\" ...\nTrace ");
+            assert!(done.starts_with(&banner), "{done}");
+            let listed = rows(&broker, &["list_vhosts", "name", "tracing"]);
+            assert_eq!(listed, [format!("/\t{shown}")]);
+            publish(&mut connection, channel, "nowhere", b"x");
+            let traces = look_at(&mut connection, channel, "traces").await;
+            assert_eq!(traces.messages, copies);
+        }
+        let refused = ctl(&broker, &["trace_on", "-p", "missing"]);
+        assert_eq!(refused.status, 65, "{}", refused.err);
     });
 }

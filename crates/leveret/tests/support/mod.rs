@@ -3,6 +3,7 @@
 
 pub mod durable;
 pub mod folder;
+pub mod in_process;
 pub mod refused;
 pub mod routes;
 pub mod rules;

@@ -9,6 +9,7 @@ use super::plan::{BindingPlan, Plan, TopologyPlan};
 use crate::admin::{Admin, AdminError};
 use crate::binding::{Binding, Destination, DestinationKey};
 use crate::definitions;
+use crate::events::CLI_USER;
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -72,7 +73,7 @@ fn set_topic_permissions(admin: &Admin<'_>, all: Vec<([Arc<str>; 3], [String; 2]
 impl TopologyPlan {
     fn apply(self, vhost: &VHost, warnings: &mut Vec<String>) {
         // All at once: each time what applies to all queues is worked out anew.
-        vhost.change(|topology| topology.set_policies(self.policies));
+        vhost.change_by(CLI_USER, |topology| topology.set_policies(self.policies));
         in_parts(vhost, self.exchanges, |topology, (name, options)| {
             if !topology.exchanges.contains_key(&name) {
                 topology.insert_exchange(vhost.make_exchange(name, options));
@@ -95,7 +96,9 @@ fn in_parts<T>(vhost: &VHost, all: Vec<T>, mut each: impl FnMut(&mut Topology, T
     let mut all = all.into_iter().peekable();
     while all.peek().is_some() {
         let part = all.by_ref().take(MAX_PER_HOLD);
-        vhost.change(|topology| part.for_each(|entry| each(topology, entry)));
+        vhost.change_by(CLI_USER, |topology| {
+            part.for_each(|entry| each(topology, entry))
+        });
     }
 }
 

@@ -14,6 +14,7 @@ use crate::admin::vhosts::check_vhost;
 use crate::admin::{Admin, AdminError, PolicyRequest, check_name};
 use crate::binding::DestinationKey;
 use crate::error::Resource;
+use crate::events;
 use crate::exchange::{ExchangeKind, ExchangeOptions};
 use crate::json::table_from;
 use crate::metadata::VHostMetadata;
@@ -124,6 +125,10 @@ impl Plan {
         for known in self.topologies.values_mut() {
             let missing = every.iter().map(|(name, kind)| (Arc::from(*name), *kind));
             known.known_exchanges.extend(missing);
+        }
+        if let Some(known) = self.topologies.get_mut(&*admin.broker.default_vhost) {
+            let events = Arc::from(events::EXCHANGE);
+            known.known_exchanges.insert(events, ExchangeKind::Topic);
         }
     }
 

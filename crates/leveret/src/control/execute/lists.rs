@@ -66,7 +66,7 @@ fn vhosts(admin: Admin<'_>) -> Vec<Value> {
         let default = vhost.metadata.default_queue_type;
         json!({
             "name": &*vhost.name,
-            "tracing": false,
+            "tracing": vhost.traced,
             "description": vhost.metadata.description,
             "tags": vhost.metadata.tags,
             // What RabbitMQ shows where there is none.
