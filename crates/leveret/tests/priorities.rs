@@ -349,7 +349,7 @@ fn purge_and_delete_reach_all_priorities() {
         connection.nack(channel, tag, false, true);
         // Another queue of that name has nothing of it, whatever its priorities.
         declare_as(&mut connection, channel, "deleted", &durable(up_to(3))).await;
-        assert_eq!(take(&mut connection, channel, "deleted").await, []);
+        assert!(take(&mut connection, channel, "deleted").await.is_empty());
         fill(
             &mut connection,
             channel,
