@@ -116,6 +116,14 @@ impl Window {
         true
     }
 
+    /// A message that was admitted has not been taken.
+    pub fn forget(&mut self, properties: Properties<'_>, store: &mut QueueStore) {
+        if let Some((identity, _)) = self.rules.identify(properties) {
+            self.known.remove(&identity);
+            store.forget(identity);
+        }
+    }
+
     /// A restart has found the message; what was logged of its identity may have been lost.
     pub fn note(&mut self, message: &Message, now: Millis, store: &mut QueueStore) {
         self.admits(Properties::from_wire(message.properties()), now, store);

@@ -186,8 +186,11 @@ pub(crate) fn exchange_value(exchange: &Exchange) -> Vec<u8> {
         .with("auto_delete", exchange.auto_delete)
         .with("internal", exchange.internal)
         .with("arguments", FieldValue::Bytes(exchange.arguments.encode()));
-    if let Some(queue) = &exchange.delayed {
+    if let Some(queue) = &exchange.belongings.delayed {
         value.insert("delayed", queue.id as i64);
+    }
+    if let Some(window) = &exchange.belongings.window {
+        value.insert("window", window.stream.0 as i64);
     }
     value.encode()
 }
@@ -208,6 +211,8 @@ pub(crate) struct ExchangeDefinition {
     pub name: Arc<str>,
     /// Where messages wait that are delayed.
     pub delayed: Option<StreamId>,
+    /// What has been published lately.
+    pub window: Option<StreamId>,
     pub options: ExchangeOptions,
 }
 
@@ -326,11 +331,15 @@ impl Definitions {
                     internal: value.flag("internal"),
                     arguments: value.arguments()?,
                 };
-                let delayed = value.0.get("delayed").and_then(FieldValue::as_i64);
+                let stream = |name| {
+                    let stream = value.0.get(name).and_then(FieldValue::as_i64);
+                    stream.map(|stream| StreamId(stream as u64))
+                };
                 self.exchanges.push(ExchangeDefinition {
                     vhost: vhost.clone(),
                     name: name.clone(),
-                    delayed: delayed.map(|stream| StreamId(stream as u64)),
+                    delayed: stream("delayed"),
+                    window: stream("window"),
                     options,
                 });
             }
@@ -479,11 +488,17 @@ impl DefinitionSummary {
     pub fn read(map: &DefinitionMap) -> Result<Self, BadDefinition> {
         let definitions = Definitions::read(map)?;
         let queues = definitions.queues.into_iter();
-        let delayed = definitions.exchanges.iter().filter_map(|exchange| {
-            let name: Arc<str> = format!("delayed messages of {}", exchange.name).into();
-            Some((exchange.delayed?, (exchange.vhost.clone(), name)))
+        let belongings = definitions.exchanges.iter().flat_map(|exchange| {
+            let named = |stream: Option<StreamId>, what: &str| {
+                let name: Arc<str> = format!("{what} of {}", exchange.name).into();
+                stream.map(|stream| (stream, (exchange.vhost.clone(), name)))
+            };
+            [
+                named(exchange.delayed, "delayed messages"),
+                named(exchange.window, "identities"),
+            ]
         });
-        let delayed: Vec<_> = delayed.collect();
+        let belongings: Vec<_> = belongings.flatten().collect();
         Ok(DefinitionSummary {
             vhosts: definitions.vhosts.len(),
             users: definitions.users.len(),
@@ -494,7 +509,7 @@ impl DefinitionSummary {
                     let name = (queue.vhost.clone(), queue.name.clone());
                     queue.streams().map(move |stream| (stream, name.clone()))
                 })
-                .chain(delayed)
+                .chain(belongings)
                 .collect(),
         })
     }

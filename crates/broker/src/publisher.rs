@@ -195,7 +195,13 @@ impl Publisher {
     }
 
     /// Hands a message to queues that may refuse it. Those that do not have it all the same.
+    /// One that has come before is dropped, and its publisher need not know.
     pub fn offer(&mut self, route: &Route, message: &Message) -> Result<(), Rejected> {
+        if let Some(window) = &route.window
+            && !window.admits(message)
+        {
+            return Ok(());
+        }
         // What was published before comes before.
         self.flush();
         let mut result = Ok(());
@@ -203,6 +209,12 @@ impl Publisher {
             match queue.offer(message.clone()) {
                 Ok(logged) => logged.into_iter().for_each(|at| self.logged.add(at)),
                 Err(Refused) => result = Err(Rejected),
+            }
+        }
+        if let Some(window) = &route.window {
+            match result {
+                Ok(()) => window.keep(),
+                Err(Rejected) => window.forget(message),
             }
         }
         result
@@ -264,7 +276,8 @@ fn find(
         Some(exchange) if exchange.internal => Err(Error::refused(format!(
             "cannot publish to internal {resource}"
         ))),
-        Some(_) => {
+        Some(exchange) => {
+            let window = exchange.belongings.window.clone();
             let properties = publish.all_properties;
             let head = Head {
                 keys,
@@ -273,7 +286,9 @@ fn find(
             };
             let mut route = route(&topology, name, &head);
             route.traced = vhost.is_traced();
-            route.special |= route.traced;
+            // What leads nowhere has not been published, and may come again.
+            route.window = window.filter(|_| !route.queues.is_empty());
+            route.special |= route.traced || route.window.is_some();
             Ok(route)
         }
     }

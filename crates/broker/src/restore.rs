@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ahash::{HashMap, HashMapExt};
-use store::{DefinitionChange, Recovered};
+use store::{DefinitionChange, Recovered, StreamId};
 
 use crate::binding::{Binding, Destination, DestinationKey};
 use crate::broker::Broker;
@@ -36,10 +36,12 @@ impl Broker {
         }
         for exchange in found.exchanges {
             if let Some(vhost) = self.vhost(&exchange.vhost) {
-                let delayed = exchange
-                    .delayed
-                    .map(|stream| recovered.claim(&self.store, stream, vhost.durability));
-                let exchange = vhost.remake_exchange(exchange.name, exchange.options, delayed);
+                let mut claim = |stream: Option<StreamId>| {
+                    stream.map(|stream| recovered.claim(&self.store, stream, vhost.durability))
+                };
+                let (delayed, window) = (claim(exchange.delayed), claim(exchange.window));
+                let (name, options) = (exchange.name, exchange.options);
+                let exchange = vhost.remake_exchange(name, options, delayed, window);
                 vhost.restore(|topology| topology.insert_exchange(exchange));
             }
         }

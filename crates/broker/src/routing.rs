@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use ahash::{HashSet, HashSetExt};
 use smallvec::SmallVec;
+use store::Message;
 
 use crate::binding::Destination;
-use crate::exchange::{Head, Passage};
+use crate::exchange::{ExchangeWindow, Head, Passage};
 use crate::queue::{Queue, QueueKind, delay};
 use crate::topology::Topology;
 
@@ -26,8 +27,10 @@ pub struct Route {
     pub keeps_all: bool,
     /// True where some of the queues may refuse messages.
     pub may_reject: bool,
+    /// What has been published lately to the exchange, if that is not to be published again.
+    pub(crate) window: Option<Arc<ExchangeWindow>>,
     /// True where more is to be done for a message than to put it in its queues: it may be
-    /// refused, is remembered on its way, or is traced.
+    /// refused, may have come before, is remembered on its way, or is traced.
     pub special: bool,
     /// True where what is published this way is traced.
     pub traced: bool,
@@ -36,6 +39,25 @@ pub struct Route {
 }
 
 impl Route {
+    /// True unless the message has come before.
+    pub(crate) fn admits(&self, message: &Message) -> bool {
+        self.window
+            .as_ref()
+            .is_none_or(|window| window.admits(message))
+    }
+
+    /// What was admitted is with its queues.
+    pub(crate) fn keep_admitted(&self) {
+        if let Some(window) = &self.window {
+            window.keep();
+        }
+    }
+
+    /// True where what has come before is dropped.
+    pub fn deduplicates(&self) -> bool {
+        self.window.is_some()
+    }
+
     /// True where exchanges on the way remember messages that come.
     pub fn is_remembered(&self) -> bool {
         !self.histories.is_empty()
@@ -75,6 +97,7 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
     let any = |says: fn(&Queue) -> bool| queues.iter().any(|queue| says(queue));
     let may_reject = any(|queue| queue.traits.may_reject());
     Route {
+        window: None,
         logged: any(|queue| queue.logged),
         keeps_all: any(|queue| queue.kind == QueueKind::Stream),
         timed: any(|queue| queue.traits.timed()),
@@ -154,7 +177,7 @@ fn walk<'t>(
         reusable &= exchange.routes_by_key();
         if let Some(history) = &exchange.history {
             // A message that has to wait passes once more when its time has come.
-            if exchange.delayed.is_none() || delay(message.properties).is_none() {
+            if exchange.belongings.delayed.is_none() || delay(message.properties).is_none() {
                 found.histories.push(history.passage());
             }
         }

@@ -12,7 +12,7 @@ use store::DefinitionChange;
 use crate::binding::{Binding, BindingKey, Destination, DestinationKey};
 use crate::definitions;
 use crate::events::{self, Event, Events};
-use crate::exchange::{Exchange, Replay};
+use crate::exchange::{Belongings, Exchange, Replay};
 use crate::policy::{Authority, Policies, Policy, Target};
 use crate::queue::Queue;
 use crate::session::REPLY_TO;
@@ -30,8 +30,8 @@ pub(crate) struct Topology {
     logged: DefinitionChange,
     /// The vhost has gone: nothing is logged any more.
     pub dissolved: bool,
-    /// Queues that went with their exchanges.
-    gone: Vec<Arc<Queue>>,
+    /// What went with exchanges.
+    gone: Vec<Belongings>,
     /// Exchanges whose policies ask for other shards than there are.
     resharded: BTreeSet<Arc<str>>,
     /// What the destinations of new bindings are to get.
@@ -68,9 +68,8 @@ impl Topology {
         std::mem::take(&mut self.resharded)
     }
 
-    /// Queues that went with their exchanges, since the last call; to be closed where no lock is
-    /// held.
-    pub fn take_gone(&mut self) -> Vec<Arc<Queue>> {
+    /// What went with exchanges, since the last call; to be released where no lock is held.
+    pub fn take_gone(&mut self) -> Vec<Belongings> {
         std::mem::take(&mut self.gone)
     }
 
@@ -307,14 +306,11 @@ impl Topology {
                 self.logged
                     .undefine(&definitions::exchange_key(&self.vhost, &name));
             }
-            if let Some(queue) = exchange.delayed.take() {
-                if queue.logged {
-                    queue
-                        .streams()
-                        .for_each(|stream| self.logged.forget(stream));
-                }
-                self.gone.push(queue);
+            let belongings = std::mem::take(&mut exchange.belongings);
+            for stream in belongings.logged_streams() {
+                self.logged.forget(stream);
             }
+            self.gone.push(belongings);
             for (key, durable) in exchange.take_bindings() {
                 self.forget(&key, durable);
             }
@@ -378,7 +374,7 @@ mod tests {
                 auto_delete: true,
                 ..ExchangeOptions::durable(ExchangeKind::Fanout)
             };
-            topology.insert_exchange(Exchange::new(name.clone(), options, None));
+            topology.insert_exchange(Exchange::new(name.clone(), options, Belongings::default()));
             topology.bind(Binding {
                 source: name.clone(),
                 destination,

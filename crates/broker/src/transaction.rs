@@ -69,7 +69,8 @@ impl Transaction {
         let targets = publishes.iter().flat_map(|(route, _)| &route.queues);
         let settled = runs.iter().map(|(queue, ..)| queue);
         let mut locked = LockedQueues::lock(targets.chain(settled));
-        let messages = by_queue(&publishes);
+        let all = publishes.iter().collect::<Vec<_>>();
+        let messages = by_queue(&all);
         for (queue, messages) in &messages {
             if locked
                 .get(queue.id)
@@ -81,6 +82,9 @@ impl Transaction {
                 )));
             }
         }
+        // Only now: what is refused may come again.
+        let new = |(route, message): &&(Arc<Route>, Message)| route.admits(message);
+        let messages = by_queue(&publishes.iter().filter(new).collect::<Vec<_>>());
         let mut record = TransactionRecord::default();
         for (queue, outcome, leases) in &runs {
             if let Some(state) = locked.get_mut(queue.id) {
@@ -94,6 +98,9 @@ impl Transaction {
         }
         let logged = locked.commit(store, &record);
         burial::bury(locked.release());
+        for (route, _) in &publishes {
+            route.keep_admitted();
+        }
         let passes = |(route, _): &(Arc<Route>, Message)| route.is_remembered();
         self.passed = publishes.into_iter().filter(passes).collect();
         Ok(logged)
@@ -107,7 +114,7 @@ impl Transaction {
 }
 
 /// Each queue's messages, in the order in which they were published; the queues in order of id.
-fn by_queue(publishes: &[(Arc<Route>, Message)]) -> Vec<(&Arc<Queue>, Vec<Message>)> {
+fn by_queue<'p>(publishes: &[&'p (Arc<Route>, Message)]) -> Vec<(&'p Arc<Queue>, Vec<Message>)> {
     let queues = publishes.iter().flat_map(|(route, _)| &route.queues);
     let mut all: Vec<(&Arc<Queue>, Vec<Message>)> =
         queues.map(|queue| (queue, Vec::new())).collect();

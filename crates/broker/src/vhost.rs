@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{RwLock, RwLockReadGuard};
-use store::{DefinitionChange, Durability, Lsn, RecoveredQueue, Store};
+use store::{DefinitionChange, Durability, Lsn, QueueSeq, RecoveredQueue, Resident, Store};
 
 use crate::clock::Millis;
 use crate::consumers::Consumers;
+use crate::deduplication::Deduplication;
 use crate::events::{self, Event, Events, INTERNAL_USER};
-use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
+use crate::exchange::{Belongings, Exchange, ExchangeKind, ExchangeOptions, ExchangeWindow};
 use crate::firehose;
 use crate::internal_publish;
 use crate::metadata::VHostMetadata;
@@ -72,7 +73,7 @@ impl VHost {
         for (name, kind) in PREDECLARED {
             let mut options = ExchangeOptions::durable(kind);
             options.internal = name == firehose::EXCHANGE;
-            topology.insert_exchange(Exchange::new(name.into(), options, None));
+            topology.insert_exchange(Exchange::new(name.into(), options, Belongings::default()));
         }
         // Every vhost has them, so the log need not say so.
         topology.take_logged();
@@ -145,7 +146,11 @@ impl VHost {
             internal: true,
             ..ExchangeOptions::durable(ExchangeKind::Topic)
         };
-        topology.insert_exchange(Exchange::new(events::EXCHANGE.into(), options, None));
+        topology.insert_exchange(Exchange::new(
+            events::EXCHANGE.into(),
+            options,
+            Belongings::default(),
+        ));
         topology.publish_events();
         // As the predeclared ones: the log need not say so.
         topology.take_logged();
@@ -187,11 +192,7 @@ impl VHost {
         for replay in replays {
             internal_publish::replay(self, &replay);
         }
-        for queue in gone {
-            // Unconditional, so it cannot be refused.
-            drop(queue.close(false, false));
-            queue.release_store();
-        }
+        gone.into_iter().for_each(Belongings::release);
         for event in events {
             self.events.publish(caller, event);
         }
@@ -240,13 +241,8 @@ impl VHost {
         self.generation.fetch_add(1, Ordering::Release);
         drop(topology);
         drop(remains);
-        for queue in &gone {
-            drop(queue.close(false, false));
-        }
-        queues
-            .iter()
-            .chain(&gone)
-            .for_each(|queue| queue.release_store());
+        gone.into_iter().for_each(Belongings::release);
+        queues.iter().for_each(|queue| queue.release_store());
         lsn
     }
 
@@ -261,14 +257,18 @@ impl VHost {
 
     /// An exchange, which is not in the topology yet.
     pub(crate) fn make_exchange(&self, name: Arc<str>, options: ExchangeOptions) -> Exchange {
-        let delayed = options.delays().then(|| {
-            let stores = self.store.new_queues(1, options.durable, self.durability);
-            let (surroundings, options) = self.delaying(&name, &options);
-            let queue = Queue::new(surroundings.queue_name(), surroundings, options, stores);
-            queue.register(&self.store);
-            queue
-        });
-        Exchange::new(name, options, delayed)
+        let new = |wanted: bool| {
+            let stores = wanted.then(|| self.store.new_queues(1, options.durable, self.durability));
+            stores
+                .and_then(|mut stores| stores.pop())
+                .map(|store| RecoveredQueue {
+                    store,
+                    messages: Vec::new(),
+                    next_seq: QueueSeq(0),
+                })
+        };
+        let (delayed, window) = (new(options.delays()), new(options.deduplicates()));
+        self.remake_exchange(name, options, delayed, window)
     }
 
     /// An exchange that a restart has found, and what has been waiting in it.
@@ -277,6 +277,7 @@ impl VHost {
         name: Arc<str>,
         options: ExchangeOptions,
         delayed: Option<RecoveredQueue>,
+        window: Option<RecoveredQueue>,
     ) -> Exchange {
         let delayed = delayed.map(|recovered| {
             let (surroundings, options) = self.delaying(&name, &options);
@@ -285,7 +286,14 @@ impl VHost {
             queue.register(&self.store);
             queue
         });
-        Exchange::new(name, options, delayed)
+        let rules = Deduplication::of(&options.arguments);
+        let window = rules.zip(window).map(|(rules, recovered)| {
+            let window = ExchangeWindow::new(rules, recovered, self.timer.clone());
+            let resident: Weak<dyn Resident> = Arc::<ExchangeWindow>::downgrade(&window);
+            self.store.register(window.stream, window.logged, resident);
+            window
+        });
+        Exchange::new(name, options, Belongings { delayed, window })
     }
 
     fn delaying(

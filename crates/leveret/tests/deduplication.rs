@@ -2,7 +2,7 @@
 
 mod support;
 
-use client::{FieldTable, PropertiesBuilder, QueueOptions};
+use client::{Event, ExchangeOptions, FieldTable, PropertiesBuilder, QueueOptions};
 use testkit::Broker;
 
 use support::durable::{Publisher, take_numbers};
@@ -142,5 +142,116 @@ fn what_has_come_is_known_after_a_crash() {
         let mut publisher = Publisher::open(&broker).await;
         send(&mut publisher, "q", &["taken", "waiting", "new"]).await;
         assert_eq!(take_numbers(&broker, "q").await, [0, 2]);
+    });
+}
+
+/// An exchange that knows what has come, and a queue bound to it.
+async fn exchange_with(broker: &Broker, name: &str, queue: FieldTable) -> Publisher {
+    let mut publisher = Publisher::open(broker).await;
+    let options = ExchangeOptions {
+        durable: true,
+        arguments: FieldTable::new().with("x-message-deduplication", true),
+        ..ExchangeOptions::default()
+    };
+    let (connection, channel) = (&mut publisher.connection, publisher.channel);
+    let declared = connection.declare_exchange(channel, name, "direct", &options);
+    declared.await.expect("declare-ok");
+    let options = QueueOptions {
+        durable: true,
+        arguments: queue,
+        ..QueueOptions::default()
+    };
+    let declared = connection.declare_queue(channel, name, &options);
+    declared.await.expect("declare-ok");
+    let none = FieldTable::new();
+    let bound = connection.bind(channel, name, name, "k", &none);
+    bound.await.expect("bind-ok");
+    publisher
+}
+
+fn publish_to(publisher: &mut Publisher, exchange: &str, key: &str, id: &str, number: u64) {
+    publisher.publish(exchange, key, &properties(&named(id)), &numbered(number, 8));
+}
+
+#[test]
+fn an_exchange_drops_what_has_been_published_to_it() {
+    within(seconds(20), async {
+        let broker = shared();
+        let mut publisher = exchange_with(&broker, "dedup-x", FieldTable::new()).await;
+        for (number, id) in ["a", "b", "a"].iter().enumerate() {
+            publish_to(&mut publisher, "dedup-x", "k", id, number as u64);
+        }
+        publisher.all_confirmed().await;
+        assert_eq!(take_numbers(&broker, "dedup-x").await, [0, 1]);
+    });
+}
+
+/// It has not been published: nobody has it.
+#[test]
+fn what_led_nowhere_or_was_refused_may_come_again() {
+    within(seconds(20), async {
+        let broker = shared();
+        let full = FieldTable::new()
+            .with("x-max-length", 1)
+            .with("x-overflow", "reject-publish");
+        let mut publisher = exchange_with(&broker, "dedup-again", full).await;
+        publish_to(&mut publisher, "dedup-again", "no such key", "a", 0);
+        publish_to(&mut publisher, "dedup-again", "k", "a", 1);
+        publisher.all_confirmed().await;
+        publish_to(&mut publisher, "dedup-again", "k", "b", 2);
+        let refused = until(&mut publisher.connection, |event| match event {
+            Event::Confirm(confirm) => Some(!confirm.acked),
+            _ => None,
+        });
+        assert!(refused.await);
+        assert_eq!(take_numbers(&broker, "dedup-again").await, [1]);
+        let mut publisher = Publisher::open(&broker).await;
+        publish_to(&mut publisher, "dedup-again", "k", "b", 3);
+        publisher.all_confirmed().await;
+        assert_eq!(take_numbers(&broker, "dedup-again").await, [3]);
+    });
+}
+
+#[test]
+fn an_exchange_knows_what_has_been_published_after_a_crash() {
+    within(seconds(30), async {
+        let mut broker = builder().start().expect("a broker");
+        let mut publisher = exchange_with(&broker, "x", FieldTable::new()).await;
+        publish_to(&mut publisher, "x", "k", "a", 0);
+        publisher.all_confirmed().await;
+        support::durable::until_written_down().await;
+        broker.crash_and_restart().expect("it starts again");
+        let mut publisher = Publisher::open(&broker).await;
+        publish_to(&mut publisher, "x", "k", "a", 1);
+        publish_to(&mut publisher, "x", "k", "b", 2);
+        publisher.all_confirmed().await;
+        assert_eq!(take_numbers(&broker, "x").await, [0, 2]);
+    });
+}
+
+/// In a transaction that is rolled back it has not been published.
+#[test]
+fn a_transaction_counts_when_it_is_committed() {
+    within(seconds(20), async {
+        let broker = shared();
+        let publisher = exchange_with(&broker, "dedup-tx", FieldTable::new()).await;
+        drop(publisher);
+        let (mut connection, channel) = open(&broker).await;
+        connection.tx_select(channel).await.expect("select-ok");
+        let send = |connection: &mut client::Connection, number: u64| {
+            let properties = properties(&named("a"));
+            let properties = client::Properties::from_wire(&properties);
+            let (flags, body) = (client::PublishFlags::NONE, numbered(number, 8));
+            let sent = connection.publish(channel, "dedup-tx", "k", flags, properties, &body);
+            sent.expect("a short key");
+        };
+        send(&mut connection, 0);
+        connection.tx_rollback(channel).await.expect("rollback-ok");
+        send(&mut connection, 1);
+        send(&mut connection, 2);
+        connection.tx_commit(channel).await.expect("commit-ok");
+        send(&mut connection, 3);
+        connection.tx_commit(channel).await.expect("commit-ok");
+        assert_eq!(take_numbers(&broker, "dedup-tx").await, [1]);
     });
 }

@@ -166,7 +166,7 @@ impl Channel {
         self.count_published(core, &route, &message);
         let vhost = &core.session.vhost;
         core.publisher.remember(vhost, &route, &message);
-        if !route.may_reject {
+        if !route.may_reject && !route.deduplicates() {
             self.hand_over(core, route, mandatory, message);
         } else if let Err(Rejected) = core.publisher.offer(&route, &message) {
             self.nack_last(core);

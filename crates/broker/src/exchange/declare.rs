@@ -6,6 +6,7 @@ use amqp::{FieldTable, FieldValue};
 
 use super::{Exchange, ExchangeKind, consistent_hash, delayed_message, headers, recent_history};
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
+use crate::deduplication::Deduplication;
 use crate::error::{Error, Resource};
 
 pub(super) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
@@ -45,6 +46,11 @@ impl ExchangeOptions {
     /// True if the exchange needs a queue for messages that wait.
     pub(crate) fn delays(&self) -> bool {
         delayed_message::delays(self.kind, &self.arguments)
+    }
+
+    /// True if the exchange needs to know what has been published to it lately.
+    pub(crate) fn deduplicates(&self) -> bool {
+        Deduplication::of(&self.arguments).is_some()
     }
 
     /// Checks the arguments of a new exchange.

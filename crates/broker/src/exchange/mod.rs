@@ -4,6 +4,7 @@
 
 mod consistent_hash;
 mod declare;
+mod deduplication;
 mod delayed_message;
 mod direct;
 mod fanout;
@@ -19,11 +20,13 @@ use std::sync::Arc;
 
 use ahash::{HashMap, HashMapExt};
 use amqp::{FieldTable, Properties, Table};
+use store::StreamId;
 
 use crate::binding::{Binding, BindingKey, Destination};
 use crate::policy::Applied;
 use crate::queue::Queue;
 use crate::sharding::Sharding;
+pub(crate) use deduplication::ExchangeWindow;
 use delayed_message::DelayedMessage;
 
 pub use declare::ExchangeOptions;
@@ -134,6 +137,38 @@ impl fmt::Display for ExchangeKind {
     }
 }
 
+/// What an exchange keeps besides its bindings, each in a stream of its own in the log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Belongings {
+    /// Where messages wait that are to be delayed.
+    pub delayed: Option<Arc<Queue>>,
+    /// What has been published lately, if that is not to be published again.
+    pub window: Option<Arc<ExchangeWindow>>,
+}
+
+/// What goes with an exchange, once the log was told.
+impl Belongings {
+    /// The streams of those that outlast a restart.
+    pub fn logged_streams(&self) -> Vec<StreamId> {
+        let delayed = self.delayed.as_ref().filter(|queue| queue.logged);
+        let window = self.window.as_ref().filter(|window| window.logged);
+        let streams = delayed.into_iter().flat_map(|queue| queue.streams());
+        streams.chain(window.map(|window| window.stream)).collect()
+    }
+
+    /// Nothing of it is needed any more. Where no lock is held.
+    pub fn release(self) {
+        if let Some(queue) = self.delayed {
+            // Unconditional, so it cannot be refused.
+            drop(queue.close(false, false));
+            queue.release_store();
+        }
+        if let Some(window) = self.window {
+            window.release_store();
+        }
+    }
+}
+
 /// An exchange and the bindings that start from it.
 pub(crate) struct Exchange {
     pub name: Arc<str>,
@@ -146,8 +181,8 @@ pub(crate) struct Exchange {
     pub alternate: Option<Arc<str>>,
     /// The policies that apply.
     pub applied: Applied,
-    /// Where messages wait that are to be delayed.
-    pub delayed: Option<Arc<Queue>>,
+    /// What it keeps.
+    pub belongings: Belongings,
     /// The last messages, which new destinations get first.
     pub history: Option<Arc<History>>,
     /// The policy that its shards were made and bound for.
@@ -158,10 +193,10 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// `delayed`: the queue for messages that are to be delayed, if the options ask for one.
-    pub fn new(name: Arc<str>, options: ExchangeOptions, delayed: Option<Arc<Queue>>) -> Self {
+    /// With what the options ask for.
+    pub fn new(name: Arc<str>, options: ExchangeOptions, belongings: Belongings) -> Self {
         let router = options.kind.router(&options.arguments);
-        let router = match delayed.clone() {
+        let router = match belongings.delayed.clone() {
             Some(waiting) => Box::new(DelayedMessage::new(router, waiting)),
             None => router,
         };
@@ -176,7 +211,7 @@ impl Exchange {
             applied: Applied::default(),
             bindings: HashMap::new(),
             router,
-            delayed,
+            belongings,
             sharded: None,
             arguments: options.arguments,
         }
@@ -220,7 +255,7 @@ impl Exchange {
 
     /// Exchange and routing key alone decide where a message goes.
     pub fn routes_by_key(&self) -> bool {
-        self.kind.routes_by_key() && self.delayed.is_none()
+        self.kind.routes_by_key() && self.belongings.delayed.is_none()
     }
 
     pub fn has_bindings(&self) -> bool {

@@ -51,6 +51,15 @@ impl QueueStore {
         self.memory.known.pop_front()
     }
 
+    /// A message with that identity has not come after all.
+    pub fn forget(&mut self, forgotten: Identity) {
+        self.memory
+            .known
+            .retain(|(identity, _)| *identity != forgotten);
+        let unlogged = &mut self.memory.unlogged;
+        unlogged.retain(|(identity, _)| *identity != forgotten);
+    }
+
     /// All that is known, oldest first.
     pub fn remembered(&self) -> impl ExactSizeIterator<Item = &(Identity, u64)> {
         self.memory.known.iter()
