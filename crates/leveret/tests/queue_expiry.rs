@@ -74,10 +74,10 @@ fn messages_of_an_expired_queue_are_not_dead_lettered() {
         let (mut connection, channel) = open(&broker).await;
         declare(&mut connection, channel, "heir").await;
         let arguments = dead_letters_to("heir").with("x-expires", 200);
-        declare_as(&mut connection, channel, "rich", &transient(arguments)).await;
         let since = Instant::now();
+        declare_as(&mut connection, channel, "rich", &transient(arguments)).await;
         publish(&mut connection, channel, "rich", b"message");
-        assert_goes(&mut connection, channel, "rich", since, 150).await;
+        assert_goes(&mut connection, channel, "rich", since, 200).await;
         assert_eq!(look_at(&mut connection, channel, "heir").await.messages, 0);
     });
 }
@@ -133,7 +133,7 @@ fn redeclaring_a_queue_uses_it() {
     within(seconds(10), async {
         let broker = shared();
         let (mut connection, channel) = open(&broker).await;
-        let options = transient(expires(300));
+        let options = transient(expires(500));
         declare_as(&mut connection, channel, "declared", &options).await;
         for _ in 0..5 {
             tokio::time::sleep(millis(150)).await;
@@ -142,7 +142,7 @@ fn redeclaring_a_queue_uses_it() {
         }
         let since = Instant::now();
         declare_as(&mut connection, channel, "declared", &options).await;
-        assert_goes(&mut connection, channel, "declared", since, 300).await;
+        assert_goes(&mut connection, channel, "declared", since, 500).await;
     });
 }
 
@@ -151,7 +151,7 @@ fn getting_from_a_queue_uses_it_and_publishing_does_not() {
     within(seconds(10), async {
         let broker = shared();
         let (mut connection, channel) = open(&broker).await;
-        let options = transient(expires(300));
+        let options = transient(expires(500));
         declare_as(&mut connection, channel, "gotten", &options).await;
         let mut since = Instant::now();
         for round in 0..5 {
@@ -161,7 +161,7 @@ fn getting_from_a_queue_uses_it_and_publishing_does_not() {
             assert!(got.expect("an answer").is_none(), "round {round}");
         }
         // Which asks by publishing, again and again.
-        assert_goes(&mut connection, channel, "gotten", since, 300).await;
+        assert_goes(&mut connection, channel, "gotten", since, 500).await;
     });
 }
 
