@@ -30,8 +30,26 @@ pub enum Origin {
     /// Out on a lease that the connection ends once it has sent the message (no-ack, from a queue
     /// that survives a restart).
     SettledWhenSent(LeaseId),
+    /// Read from a stream, where it stays: the lease is credit.
+    Read {
+        /// What is to be settled.
+        lease: LeaseId,
+        /// Its place in the stream.
+        offset: u64,
+    },
     /// Taken for good (no-ack); its place in the queue.
     Taken(QueueSeq),
+}
+
+impl Origin {
+    /// The lease that its consumer is to settle.
+    #[inline]
+    pub fn to_settle(self) -> Option<LeaseId> {
+        match self {
+            Origin::Leased(lease) | Origin::Read { lease, .. } => Some(lease),
+            Origin::SettledWhenSent(_) | Origin::Taken(_) => None,
+        }
+    }
 }
 
 /// What a queue adds to a message's headers for its consumer.
@@ -55,6 +73,17 @@ impl Annotation {
     }
 }
 
+impl Delivery {
+    /// What the queue adds to its headers.
+    #[inline]
+    pub fn annotation(&self) -> Annotation {
+        match self.origin {
+            Origin::Read { offset, .. } => Annotation::Offset(offset),
+            _ => Annotation::returned(self.returns.into()),
+        }
+    }
+}
+
 /// A message on its way to a consumer.
 #[derive(Debug)]
 pub struct Delivery {
@@ -66,8 +95,8 @@ pub struct Delivery {
     pub consumer: ConsumerHandle,
     /// It was out for delivery before.
     pub redelivered: bool,
-    /// What the queue adds to its headers.
-    pub annotation: Annotation,
+    /// How often it has come back, if the queue counts that; as far as it fits.
+    pub returns: u16,
 }
 
 /// Something to send.

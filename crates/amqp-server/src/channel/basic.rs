@@ -3,7 +3,7 @@
 use amqp::method::basic;
 use amqp::{ReplyCode, ShortStr};
 use broker::admin::ConsumerInfo;
-use broker::{ConsumerHandle, ConsumerOptions, Delivery, Origin, REPLY_TO};
+use broker::{ConsumerHandle, ConsumerOptions, Delivery, REPLY_TO};
 
 use super::shards::{Consuming, Wanted};
 use super::unacked::Out;
@@ -218,7 +218,7 @@ impl Channel {
         delivery: &Delivery,
     ) {
         let tag = self.next_delivery_tag();
-        if let Origin::Leased(lease) = delivery.origin {
+        if let Some(lease) = delivery.origin.to_settle() {
             self.queues.retain(consumer.queue_index);
             let out = Out {
                 queue: consumer.queue_index,
@@ -229,7 +229,7 @@ impl Channel {
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
         let prefix = &consumer.prefix;
-        let message = encode::for_consumer(message, delivery.annotation);
+        let message = encode::for_consumer(message, delivery.annotation());
         encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
     }
 

@@ -115,7 +115,7 @@ impl Queue {
             }
             let is_theirs = |handle| consumers.iter().any(|(_, theirs)| *theirs == handle);
             let unsent = outbox.withdraw(is_theirs);
-            let leased = |unsent: &&Delivery| matches!(unsent.origin, Origin::Leased(_));
+            let leased = |unsent: &&Delivery| unsent.origin.to_settle().is_some();
             removed.unsent = unsent.iter().filter(leased).count() as u32;
             state.take_back(unsent.into_iter());
             state.settle(unacked, Outcome::Requeue);
@@ -382,7 +382,7 @@ impl State {
                 origin,
                 consumer: handle,
                 redelivered,
-                annotation: Annotation::returned(deliveries),
+                returns: u16::try_from(deliveries).unwrap_or(u16::MAX),
             });
         }
         if !no_ack {

@@ -95,6 +95,7 @@ impl Rules {
 
 impl State {
     /// Notes the deadlines of the last `count` messages of a lane.
+    #[cold]
     pub(super) fn note_deadlines(&mut self, lane: LaneId, count: usize) {
         let ready = &self.lanes.get(lane).ready;
         if self.rules.is_none() {

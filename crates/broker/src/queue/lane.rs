@@ -7,7 +7,7 @@ use store::{Lsn, Message, QueueSeq, QueueStore, Record, RecoveredQueue};
 
 use super::MAX_WINDOW;
 use super::delay::Delayed;
-use super::ready::{Entry, Found, Ready};
+use super::ready::{Appended, Entry, Found, Ready};
 use super::stream::Stream;
 
 /// Which of a queue's lanes: the priority, where that is not beyond the highest.
@@ -115,15 +115,16 @@ impl Lane {
     }
 
     /// Adds messages; returns where in the log they are, if they are in a record of their own, and
-    /// how many there were.
+    /// what they were.
     #[inline]
     pub fn append(
         &mut self,
         messages: impl Iterator<Item = Message>,
         record: &mut Record<'_>,
-    ) -> (Option<Lsn>, usize) {
-        let count = self.ready.append(messages);
-        (self.store.append(self.ready.last(count), record), count)
+    ) -> (Option<Lsn>, Appended) {
+        let appended = self.ready.append(messages);
+        let new = self.ready.last(appended.count);
+        (self.store.append(new, record), appended)
     }
 
     /// Takes the first message, whether it is in memory or not; `elsewhere` are those in segments

@@ -224,12 +224,12 @@ impl State {
             let (message, redelivered) = (delivery.message, delivery.redelivered);
             let (lane, seq) = match delivery.origin {
                 Origin::Taken(seq) => (self.lanes.of_priority(message.priority()), seq),
-                Origin::Leased(id) | Origin::SettledWhenSent(id) => {
-                    match self.end_lease(id, Outcome::Requeue) {
-                        Some(lease) => (lease.lane, lease.seq),
-                        None => continue,
-                    }
-                }
+                Origin::Leased(id)
+                | Origin::SettledWhenSent(id)
+                | Origin::Read { lease: id, .. } => match self.end_lease(id, Outcome::Requeue) {
+                    Some(lease) => (lease.lane, lease.seq),
+                    None => continue,
+                },
             };
             returned.push((lane, Entry::new(message, seq, redelivered)));
         }

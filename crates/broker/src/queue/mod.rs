@@ -63,7 +63,7 @@ use consumers::Consumers;
 use groups::Groups;
 use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
-use ready::Ready;
+use ready::{Appended, Ready};
 use rules::{Delay, MAX_STEP, Rules};
 
 /// At most this many messages are moved under one hold of the lock, where the work allows it.
@@ -492,8 +492,8 @@ impl State {
             return self.append_specially(messages, record);
         }
 
-        let (lsn, count) = self.lanes.lowest().append(messages, record);
-        self.appended(LaneId::default(), count);
+        let (lsn, appended) = self.lanes.lowest().append(messages, record);
+        self.appended(LaneId::default(), appended);
         lsn
     }
 
@@ -564,8 +564,8 @@ impl State {
             for message in messages {
                 let lane = self.lanes.of_priority(message.priority());
                 let message = std::iter::once(message);
-                let (lsn, count) = self.lanes.get_mut(lane).append(message, record);
-                self.appended(lane, count);
+                let (lsn, appended) = self.lanes.get_mut(lane).append(message, record);
+                self.appended(lane, appended);
                 self.expire(MAX_STEP);
                 self.trim(1);
                 last = last.max(lsn);
@@ -574,18 +574,18 @@ impl State {
         }
         for (lane, messages) in self.lanes.sort(messages) {
             let messages = messages.into_iter();
-            let (lsn, count) = self.lanes.get_mut(lane).append(messages, record);
-            self.appended(lane, count);
+            let (lsn, appended) = self.lanes.get_mut(lane).append(messages, record);
+            self.appended(lane, appended);
             last = last.max(lsn);
         }
         last
     }
 
-    /// The last so many messages of a lane are new.
+    /// The last messages of a lane are new.
     #[inline]
-    fn appended(&mut self, lane: LaneId, count: usize) {
-        if self.rules.is_some() || self.lanes.get(lane).ready.has_timed(count) {
-            self.note_deadlines(lane, count);
+    fn appended(&mut self, lane: LaneId, appended: Appended) {
+        if self.rules.is_some() || appended.timed {
+            self.note_deadlines(lane, appended.count);
         }
     }
 

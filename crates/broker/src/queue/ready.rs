@@ -30,6 +30,14 @@ pub(super) struct Entry {
     gone: bool,
 }
 
+/// What was appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Appended {
+    pub count: usize,
+    /// Some of them say when they came.
+    pub timed: bool,
+}
+
 /// A waiting message that was looked for by its place.
 #[derive(Debug)]
 pub(super) enum Found {
@@ -181,16 +189,21 @@ impl Ready {
         }
     }
 
-    /// Adds new messages; returns how many there were.
+    /// Adds new messages.
     #[inline]
-    pub fn append(&mut self, messages: impl Iterator<Item = Message>) -> usize {
+    pub fn append(&mut self, messages: impl Iterator<Item = Message>) -> Appended {
         let first = self.next_seq;
+        let mut timed = false;
         for message in messages {
             let seq = self.next_seq;
             self.next_seq = seq.next();
+            timed |= message.is_timed();
             self.push_back(Entry::new(message, seq, false));
         }
-        (self.next_seq.0 - first.0) as usize
+        Appended {
+            count: (self.next_seq.0 - first.0) as usize,
+            timed,
+        }
     }
 
     /// The last `count` that were appended.
@@ -203,12 +216,6 @@ impl Ready {
         };
         let entries = entries.range(entries.len() - count..);
         entries.filter_map(|entry| Some((entry.seq, entry.message.as_ref()?)))
-    }
-
-    /// True if one of the last `count` messages says when it came.
-    #[inline]
-    pub fn has_timed(&self, count: usize) -> bool {
-        self.last(count).any(|(_, message)| message.is_timed())
     }
 
     /// Messages in front, in order, up to the first that has to be read.
@@ -251,10 +258,10 @@ impl Ready {
     /// Takes the next message, if it is in memory.
     #[inline]
     pub fn pop(&mut self) -> Option<(Message, QueueSeq, bool)> {
-        if !self.has_next() {
-            return None;
-        }
-        let entry = self.pop_resident()?;
+        self.turn_over();
+        self.front.front()?.message.as_ref()?;
+        let entry = self.front.pop_front()?;
+        self.popped(&entry);
         Some((entry.message?, entry.seq, entry.redelivered))
     }
 
@@ -285,11 +292,19 @@ impl Ready {
     fn pop_resident(&mut self) -> Option<Entry> {
         self.turn_over();
         let entry = self.front.pop_front()?;
+        self.popped(&entry);
+        Some(entry)
+    }
+
+    /// That was the first one in front.
+    #[inline]
+    fn popped(&mut self, entry: &Entry) {
         self.front_bytes -= entry.bytes();
         self.body_bytes = self.body_bytes.saturating_sub(entry.body_len.into());
         self.taken = self.taken.max(entry.seq.next());
-        self.trim();
-        Some(entry)
+        if self.gaps > 0 || self.front.is_empty() {
+            self.trim();
+        }
     }
 
     /// Takes back the message that was appended last.
@@ -305,7 +320,7 @@ impl Ready {
     }
 
     /// The first place in front is not an empty one.
-    #[inline]
+    #[cold]
     fn trim(&mut self) {
         if self.gaps > 0 {
             while self.front.pop_front_if(|entry| entry.gone).is_some() {

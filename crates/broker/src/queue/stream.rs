@@ -16,7 +16,7 @@ use super::lane::{Lane, LaneId};
 use super::leases::Lease;
 use super::offset::{Filter, Start, StreamOptions};
 use crate::clock::Millis;
-use crate::outbox::{Annotation, Delivery, Origin};
+use crate::outbox::{Delivery, Origin};
 
 /// Bytes of the newest messages that stay in memory.
 const WINDOW: usize = 2 * 1024 * 1024;
@@ -356,10 +356,13 @@ impl State {
             rules.leases.add(deadline, lease);
             outbox.push(Delivery {
                 message,
-                origin: Origin::Leased(lease),
+                origin: Origin::Read {
+                    lease,
+                    offset: seq.0,
+                },
                 consumer: handle,
                 redelivered: false,
-                annotation: Annotation::Offset(seq.0),
+                returns: 0,
             });
         }
         consumer.outstanding += granted as u32;

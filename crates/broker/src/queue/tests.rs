@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use store::{MessageHead, Resident as _, Store};
 
 use super::*;
-use crate::outbox::{ConsumerHandle, Origin, Outbox, Outgoing};
+use crate::outbox::{ConsumerHandle, Outbox, Outgoing};
 use crate::prefetch::ChannelPrefetch;
 use crate::test_support;
 
@@ -117,10 +117,8 @@ fn remove(queue: &Queue, id: ConsumerId) {
 }
 
 fn lease(delivery: &Delivery) -> LeaseId {
-    match delivery.origin {
-        Origin::Leased(lease) => lease,
-        Origin::Taken(_) | Origin::SettledWhenSent(_) => panic!("a delivery without lease"),
-    }
+    let lease = delivery.origin.to_settle();
+    lease.expect("a delivery with a lease")
 }
 
 #[derive(Debug, Clone)]

@@ -113,8 +113,8 @@ impl World {
                 self.next = numbers.end;
                 self.waiting.extend(numbers.clone().map(|seq| (seq, false)));
                 let appended = self.ready.append(numbers.clone().map(message));
-                assert_eq!(appended, usize::from(count));
-                let last = self.ready.last(appended).map(|(seq, _)| seq.0);
+                assert_eq!(appended.count, usize::from(count));
+                let last = self.ready.last(appended.count).map(|(seq, _)| seq.0);
                 assert!(numbers.eq(last));
             }
             Step::AppendInVain => {

@@ -243,7 +243,7 @@ impl World {
             .get_mut(name)
             .expect("it has just delivered");
         match delivery.origin {
-            Origin::Leased(_) | Origin::SettledWhenSent(_) => {
+            Origin::Leased(_) | Origin::Read { .. } | Origin::SettledWhenSent(_) => {
                 queue.delivered = queue.delivered.max(place + 1);
             }
             Origin::Taken(_) => {
@@ -311,7 +311,7 @@ impl World {
                 place,
             } = arrived;
             match delivery.origin {
-                Origin::Leased(lease) => self.held.push(Held {
+                Origin::Leased(lease) | Origin::Read { lease, .. } => self.held.push(Held {
                     queue,
                     name,
                     number,
@@ -366,7 +366,7 @@ impl World {
         for arrived in &unsent {
             self.returned(arrived);
         }
-        let leased = |arrived: &&Arrived| matches!(arrived.delivery.origin, Origin::Leased(_));
+        let leased = |arrived: &&Arrived| arrived.delivery.origin.to_settle().is_some();
         let leased = unsent.iter().filter(leased).count();
         queue.take_back(unsent.into_iter().map(|arrived| arrived.delivery));
         self.release(leased);
