@@ -60,6 +60,27 @@ pub(crate) fn deliver(
     content(output, [prefix[1], prefix[2]], message, frame_max);
 }
 
+/// The same for a message of which the consumer is to see something else than was published.
+#[cold]
+pub(crate) fn deliver_rewritten(
+    output: &mut Output,
+    prefix: &DeliverPrefix,
+    (delivery_tag, redelivered): (u64, bool),
+    message: &Message,
+    annotation: Annotation,
+    frame_max: u32,
+) {
+    let message = for_consumer(message, annotation);
+    deliver(
+        output,
+        prefix,
+        delivery_tag,
+        redelivered,
+        &message,
+        frame_max,
+    );
+}
+
 /// A message as its consumer sees it: without those recipients that only the broker is to know, and
 /// with what its queue adds.
 #[inline]

@@ -74,8 +74,13 @@ impl Annotation {
 }
 
 impl Delivery {
-    /// What the queue adds to its headers.
+    /// True if the queue adds nothing to its headers.
     #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.returns == 0 && !matches!(self.origin, Origin::Read { .. })
+    }
+
+    /// What the queue adds to its headers.
     pub fn annotation(&self) -> Annotation {
         match self.origin {
             Origin::Read { offset, .. } => Annotation::Offset(offset),

@@ -79,9 +79,9 @@ pub struct Message(Arc<[u8]>);
 
 impl Message {
     /// Lays out a message whose whole body is at hand.
+    #[inline]
     pub fn new(head: &MessageHead<'_>, body: &[u8]) -> Message {
-        let mut builder = MessageBuilder::with_capacity(head, body.len(), body.len());
-        builder.append(body);
+        let builder = MessageBuilder::with_body(head, body, body.len(), body.len());
         builder.assume_complete()
     }
 
@@ -299,11 +299,13 @@ pub struct MessageBuilder {
 impl MessageBuilder {
     /// Starts a message whose header announced `body_size` bytes of body.
     pub fn new(head: &MessageHead<'_>, body_size: usize) -> MessageBuilder {
-        Self::with_capacity(head, body_size, body_size.min(ALLOCATE_ON_ANNOUNCEMENT))
+        let allocate = body_size.min(ALLOCATE_ON_ANNOUNCEMENT);
+        Self::with_body(head, &[], body_size, allocate)
     }
 
+    /// Writes everything at once: each look at a reference count costs as much as a small copy.
     #[inline]
-    fn with_capacity(head: &MessageHead<'_>, body_size: usize, allocate: usize) -> Self {
+    fn with_body(head: &MessageHead<'_>, body: &[u8], body_size: usize, allocate: usize) -> Self {
         debug_assert!(head.exchange.len() < 256 && head.routing_key.len() < 256);
         let head_len = head.len();
         let mut builder = MessageBuilder {
@@ -318,16 +320,24 @@ impl MessageBuilder {
         let timed = if head.times.is_some() { TIMED } else { 0 };
         let bcc = if head.has_bcc { HAS_BCC } else { 0 };
         let flags = persistent | timed | bcc;
-        let times = head.times.map(Times::encode);
-        builder.write(&[
-            &[p0, p1, p2, p3, r0, r1, flags, head.priority],
-            times.as_ref().map_or(&[], |times| &times[..]),
-            &[head.exchange.len() as u8],
-            head.exchange,
-            &[head.routing_key.len() as u8],
-            head.routing_key,
-            head.properties,
-        ]);
+        let fixed = [p0, p1, p2, p3, r0, r1, flags, head.priority];
+        let (exchange, key, properties) = (head.exchange, head.routing_key, head.properties);
+        let exchange_len = exchange.len() as u8;
+        let key_len = &[key.len() as u8];
+        match head.times {
+            // The usual case: one part of fixed length in front.
+            None => {
+                let mut start = [exchange_len; HEAD_LEN + 1];
+                start[..HEAD_LEN].copy_from_slice(&fixed);
+                builder.write(&[&start, exchange, key_len, key, properties, body]);
+            }
+            Some(times) => {
+                let mut start = [exchange_len; HEAD_LEN + TIMES_LEN + 1];
+                start[..HEAD_LEN].copy_from_slice(&fixed);
+                start[HEAD_LEN..HEAD_LEN + TIMES_LEN].copy_from_slice(&times.encode());
+                builder.write(&[&start, exchange, key_len, key, properties, body]);
+            }
+        }
         builder
     }
 
@@ -368,10 +378,12 @@ impl MessageBuilder {
     #[inline]
     fn write(&mut self, parts: &[&[u8]]) {
         let buffer = Arc::get_mut(&mut self.buffer).expect("not shared before it is finished");
+        let mut filled = self.filled;
         for part in parts {
-            buffer[self.filled..self.filled + part.len()].write_copy_of_slice(part);
-            self.filled += part.len();
+            buffer[filled..filled + part.len()].write_copy_of_slice(part);
+            filled += part.len();
         }
+        self.filled = filled;
     }
 
     #[cold]
@@ -415,7 +427,7 @@ mod tests {
                 times,
                 has_bcc,
             };
-            let mut builder = MessageBuilder::with_capacity(&head, body.len(), 10.min(body.len()));
+            let mut builder = MessageBuilder::with_body(&head, &[], body.len(), 10.min(body.len()));
             body.chunks(part).for_each(|chunk| builder.append(chunk));
             let whole = Message::new(&head, &body);
             let restored = Message::from_stored(whole.stored()).expect("as it was stored");

@@ -229,8 +229,19 @@ impl Channel {
         }
         let (redelivered, message) = (delivery.redelivered, &delivery.message);
         let prefix = &consumer.prefix;
-        let message = encode::for_consumer(message, delivery.annotation());
-        encode::deliver(out, prefix, tag, redelivered, &message, frame_max);
+        if delivery.is_plain() && !message.has_bcc() {
+            encode::deliver(out, prefix, tag, redelivered, message, frame_max);
+        } else {
+            let annotation = delivery.annotation();
+            encode::deliver_rewritten(
+                out,
+                prefix,
+                (tag, redelivered),
+                message,
+                annotation,
+                frame_max,
+            );
+        }
     }
 
     /// What a queue argument stands for; empty is the queue declared last on this channel.

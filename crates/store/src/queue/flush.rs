@@ -42,6 +42,20 @@ pub(super) struct Flushing {
     pub gone: Vec<SeqRun>,
 }
 
+impl Flushing {
+    /// A message is gone.
+    #[cold]
+    pub fn note_gone(&mut self, seq: QueueSeq) {
+        if seq < self.up_to {
+            let run = SeqRun {
+                first: seq,
+                count: 1,
+            };
+            self.gone.push(run);
+        }
+    }
+}
+
 impl QueueStore {
     /// Notes that messages before `up_to` are being written; [`QueueStore::complete_flush`] or
     /// [`QueueStore::abort_flush`] follows.

@@ -17,13 +17,8 @@ impl QueueStore {
             self.gone.push(seq);
             return;
         }
-        if let Some(flushing) = &mut self.flushing
-            && seq < flushing.up_to
-        {
-            flushing.gone.push(SeqRun {
-                first: seq,
-                count: 1,
-            });
+        if let Some(flushing) = &mut self.flushing {
+            flushing.note_gone(seq);
         }
         if self.logged && message.is_none_or(Message::is_persistent) {
             self.gone.push(seq);

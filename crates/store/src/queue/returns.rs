@@ -28,8 +28,13 @@ impl Returns {
     #[inline]
     pub fn forget(&mut self, seq: QueueSeq) {
         if !self.counts.is_empty() {
-            self.counts.remove(&seq);
+            self.forget_one(seq);
         }
+    }
+
+    #[cold]
+    fn forget_one(&mut self, seq: QueueSeq) {
+        self.counts.remove(&seq);
     }
 
     pub fn forget_run(&mut self, run: SeqRun) {
