@@ -46,6 +46,9 @@ pub struct Settings {
     pub cluster_name: String,
     /// The node's own name, as traces and the names of shards have it.
     pub node_name: String,
+    /// How long a consumer of a quorum queue may keep a message, where nothing else is said;
+    /// milliseconds.
+    pub consumer_timeout: Option<u64>,
     /// What confirms wait for, where a queue does not say.
     pub durability: Durability,
     /// Whether a new node gets the first user and vhost at all: not where definitions say who may
@@ -64,6 +67,7 @@ impl Default for Settings {
             loopback_users: vec!["guest".into()],
             cluster_name: "rabbit@localhost".into(),
             node_name: "rabbit@localhost".into(),
+            consumer_timeout: None,
             durability: Durability::default(),
             set_up: true,
         }
@@ -82,6 +86,7 @@ pub struct Broker {
     /// Shown to clients.
     pub cluster_name: String,
     pub(crate) node_name: Arc<str>,
+    consumer_timeout: Option<u64>,
     /// What is kept.
     pub store: Arc<Store>,
     /// What happens at a time. Somebody has to run it.
@@ -138,6 +143,7 @@ impl Broker {
             connections: Connections::default(),
             cluster_name: settings.cluster_name.clone(),
             node_name: settings.node_name.as_str().into(),
+            consumer_timeout: settings.consumer_timeout,
             durability: settings.durability,
             store,
             parameters: Parameters::default(),
@@ -189,6 +195,7 @@ impl Broker {
     pub(crate) fn make_vhost(&self, name: Arc<str>, metadata: VHostMetadata) -> Arc<VHost> {
         let node = Node {
             name: self.node_name.clone(),
+            consumer_timeout: self.consumer_timeout,
             store: self.store.clone(),
             durability: self.durability,
             timer: self.timer.clone(),

@@ -19,7 +19,7 @@ use crate::name::ConnectionId;
 use crate::outbox::{ConsumerHandle, Outbox};
 use crate::queue::{
     ConsumerId, ConsumerOptions, Got, LeaseId, Queue, QueueKind, QueueOptions, StreamOptions,
-    consumer_priority, consumer_timeout, refuse_arguments_of_others, unsupported,
+    consumer_priority, consumer_timeout, refuse_arguments_of_others,
 };
 use crate::sharding::{ShardHandle, ShardMember};
 use crate::topology::Topology;
@@ -273,7 +273,6 @@ impl Session {
         }
         options.validate(resource, server_named)?;
         self.permit_forwarding(resource, &options.arguments, "x-dead-letter-exchange")?;
-        warn_of_unsupported(resource, &options.arguments);
         let queue = self.change(|topology| match topology.queues.get(name) {
             Some(queue) => {
                 queue.assert_equivalent(&options)?;
@@ -567,14 +566,6 @@ fn check_reader(options: &ConsumerOptions, resource: Resource<'_>) -> Result<(),
 fn not_for_streams(what: &str, resource: Resource<'_>) -> Error {
     let text = format!("{what} not supported by stream queues {resource}");
     Error::new(ReplyCode::NotImplemented, text)
-}
-
-/// Says which arguments are kept and compared, but do nothing in this version.
-fn warn_of_unsupported(resource: Resource<'_>, arguments: &FieldTable) {
-    let unsupported: Vec<&str> = unsupported(arguments).collect();
-    if !unsupported.is_empty() {
-        tracing::warn!(%resource, arguments = unsupported.join(", "), "arguments without effect yet");
-    }
 }
 
 /// A name that nobody can guess: the prefix and 22 characters.

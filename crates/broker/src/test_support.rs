@@ -52,6 +52,7 @@ pub(crate) fn queue_with(
         vhost_ref: Weak::new(),
         timer,
         delays_for: None,
+        consumer_timeout: None,
     };
     let queue = Queue::new(name.into(), surroundings, options, stores);
     queue.register(store);

@@ -31,6 +31,8 @@ pub(crate) struct Node {
     pub durability: Durability,
     pub timer: Arc<Timer>,
     pub events: Arc<Events>,
+    /// How long a consumer of a quorum queue may keep a message, where nothing else is said.
+    pub consumer_timeout: Option<u64>,
 }
 
 /// Exchanges that every vhost has, with their types.
@@ -56,6 +58,7 @@ pub struct VHost {
     pub(crate) shard_groups: ShardGroups,
     /// The node's name, as the names of shards have it.
     pub(crate) node: Arc<str>,
+    consumer_timeout: Option<u64>,
     metadata: RwLock<VHostMetadata>,
     timer: Arc<Timer>,
     me: Weak<VHost>,
@@ -85,6 +88,7 @@ impl VHost {
             consumers: Consumers::default(),
             shard_groups: ShardGroups::default(),
             node: node.name.clone(),
+            consumer_timeout: node.consumer_timeout,
             metadata: RwLock::new(metadata),
             timer: node.timer.clone(),
             me: me.clone(),
@@ -252,6 +256,7 @@ impl VHost {
             vhost_ref: self.me.clone(),
             timer: self.timer.clone(),
             delays_for: None,
+            consumer_timeout: self.consumer_timeout,
         }
     }
 

@@ -150,6 +150,7 @@ fn settings(config: &Config) -> Settings {
         loopback_users: config.loopback_users.clone(),
         cluster_name: config.cluster_name.clone(),
         node_name: config.node_name.clone(),
+        consumer_timeout: Some(config.consumer_timeout).filter(|timeout| *timeout > 0),
         durability: config.durability,
         // As in RabbitMQ: what is imported says who may come.
         set_up: config.definitions.is_empty(),

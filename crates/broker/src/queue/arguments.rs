@@ -301,22 +301,6 @@ pub(super) fn validate(arguments: &FieldTable, resource: Resource<'_>) -> Result
     Ok(kind)
 }
 
-/// The arguments of a table that this version checks and compares, but does not act on.
-pub(crate) fn unsupported(arguments: &FieldTable) -> impl Iterator<Item = &str> {
-    const NOT_MISSED: [&str; 5] = [
-        DURABILITY,
-        "x-queue-mode",
-        "x-queue-version",
-        "x-queue-leader-locator",
-        "x-queue-master-locator",
-    ];
-    arguments.iter().filter_map(|(name, value)| {
-        let known = KNOWN.iter().any(|argument| argument.name == name)
-            || (name == QUEUE_TYPE && value.as_str() != Some("classic"));
-        (known && !NOT_MISSED.contains(&name)).then_some(name)
-    })
-}
-
 /// Whether only one consumer at a time gets messages.
 pub(super) fn has_single_active_consumer(arguments: &FieldTable) -> bool {
     arguments.get("x-single-active-consumer") == Some(&FieldValue::Bool(true))

@@ -37,9 +37,7 @@ use parking_lot::{Mutex, MutexGuard};
 use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store};
 
 pub use arguments::QueueKind;
-pub(crate) use arguments::{
-    consumer_priority, consumer_timeout, refuse_arguments_of_others, unsupported,
-};
+pub(crate) use arguments::{consumer_priority, consumer_timeout, refuse_arguments_of_others};
 pub use consumers::{ConsumerId, ConsumerOptions};
 pub(crate) use dead_letter::{Dead, Onward, Reason};
 pub use declare::QueueOptions;
@@ -66,7 +64,7 @@ use groups::Groups;
 use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
 use ready::Ready;
-use rules::{Delay, Rules};
+use rules::{Delay, MAX_STEP, Rules};
 
 /// At most this many messages are moved under one hold of the lock, where the work allows it.
 pub(crate) const MAX_PER_HOLD: usize = 128;
@@ -105,6 +103,8 @@ pub struct Queue {
     /// The vhost itself, where there is one.
     pub(crate) vhost_ref: Weak<VHost>,
     timer: Arc<Timer>,
+    /// What applies to quorum queues that say nothing themselves.
+    consumer_timeout: Option<Millis>,
     me: Weak<Queue>,
     /// What the store calls; by lane.
     residents: Vec<Arc<LaneResident>>,
@@ -132,6 +132,8 @@ pub(crate) struct Surroundings {
     pub timer: Arc<Timer>,
     /// The exchange whose messages wait here for their time; `None` for a queue of clients.
     pub delays_for: Option<Arc<str>>,
+    /// How long a consumer may keep a message of a quorum queue that says nothing itself.
+    pub consumer_timeout: Option<Millis>,
 }
 
 impl Surroundings {
@@ -216,8 +218,10 @@ impl Queue {
             vhost_ref,
             timer,
             delays_for: _,
+            consumer_timeout,
         } = surroundings;
-        let settings = Settings::new(&options.arguments, &Applied::default());
+        let none = Applied::default();
+        let settings = Settings::new(&options.arguments, &none, consumer_timeout);
         let rules = (!settings.is_plain() || delay.is_some()).then(|| {
             let mut rules = Rules::new(settings, now);
             rules.delay = delay;
@@ -254,6 +258,7 @@ impl Queue {
             traits,
             vhost_ref,
             timer,
+            consumer_timeout,
             me: me.clone(),
             residents: LaneResident::all(me, &state.lanes),
             state: Mutex::new(state),
@@ -561,6 +566,7 @@ impl State {
                 let message = std::iter::once(message);
                 let (lsn, count) = self.lanes.get_mut(lane).append(message, record);
                 self.appended(lane, count);
+                self.expire(MAX_STEP);
                 self.trim(1);
                 last = last.max(lsn);
             }

@@ -9,7 +9,7 @@ impl Queue {
     /// Other policies apply from now on. With the topology's lock held, never the queue's: what
     /// there is to do, such as dropping messages, is left to the timer.
     pub(crate) fn apply(&self, applied: Applied) {
-        let settings = Settings::new(&self.arguments, &applied);
+        let settings = Settings::new(&self.arguments, &applied, self.consumer_timeout);
         *self.applied.lock() = applied;
         self.set_rules(settings);
     }

@@ -111,8 +111,13 @@ impl<'a> Sources<'a> {
 }
 
 impl Settings {
-    /// Puts together what was declared with what policies say.
-    pub fn new(arguments: &FieldTable, applied: &Applied) -> Settings {
+    /// Puts together what was declared with what policies say. `consumer_timeout` is that of quorum
+    /// queues for which neither says anything.
+    pub fn new(
+        arguments: &FieldTable,
+        applied: &Applied,
+        consumer_timeout: Option<u64>,
+    ) -> Settings {
         let sources = Sources { arguments, applied };
         let kind = QueueKind::of(arguments);
         let overflow = match sources.text("overflow") {
@@ -129,7 +134,9 @@ impl Settings {
             overflow,
             dead_letter: sources.dead_letter(overflow),
             delivery_limit: sources.delivery_limit(kind),
-            consumer_timeout: sources.limit("consumer-timeout"),
+            consumer_timeout: sources
+                .limit("consumer-timeout")
+                .or(consumer_timeout.filter(|_| kind == QueueKind::Quorum)),
             deduplication: Deduplication::of(arguments),
             max_age: sources.text("max-age").and_then(interval),
             message_groups: arguments.get(MESSAGE_GROUPS) == Some(&FieldValue::Bool(true)),
@@ -158,7 +165,7 @@ mod tests {
     use super::*;
 
     fn settings(arguments: &FieldTable) -> Settings {
-        Settings::new(arguments, &Applied::default())
+        Settings::new(arguments, &Applied::default(), None)
     }
 
     #[test]

@@ -90,6 +90,8 @@ pub struct Config {
     pub initial_frame_max: u32,
     /// Most channels in one connection; 0 is no limit, which means 65535.
     pub channel_max: u16,
+    /// How long a consumer of a quorum queue may keep a message, in milliseconds; 0 = for ever.
+    pub consumer_timeout: u64,
     /// Largest message body, in bytes.
     pub max_message_size: u64,
 

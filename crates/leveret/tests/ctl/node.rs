@@ -13,7 +13,7 @@ fn status_tells_what_the_node_is_and_has() {
         let (mut connection, channel) = open(&broker).await;
         declare(&mut connection, channel, "q").await;
         let status = done(&broker, &["status"]);
-        assert!(status.starts_with("Status of node leveret@"), "{status}");
+        assert!(status.starts_with("Status of node rabbit@"), "{status}");
         for line in [
             format!("OS PID: {}", broker.pid()),
             format!("Node data directory: {}", broker.data_dir().display()),
@@ -57,7 +57,7 @@ fn alarms_are_in_the_status() {
 fn ping_succeeds_while_the_server_runs() {
     let broker = builder().start().expect("a broker");
     let said = done(&broker, &["ping"]);
-    assert!(said.starts_with("Will ping leveret@"), "{said}");
+    assert!(said.starts_with("Will ping rabbit@"), "{said}");
     assert!(said.ends_with("Ping succeeded\n"), "{said}");
     assert_eq!(done(&broker, &["-q", "ping"]), "");
 }
@@ -70,7 +70,7 @@ fn stop_returns_when_the_directory_is_free() {
         let mut broker = at_folder().start().expect("a broker");
         let said = done(&broker, &["stop"]);
         assert!(
-            said.starts_with("Stopping and halting node leveret@"),
+            said.starts_with("Stopping and halting node rabbit@"),
             "{said}"
         );
         // At once: nobody else has it.

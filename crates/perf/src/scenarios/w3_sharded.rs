@@ -109,10 +109,10 @@ async fn prepare(target: &Target, arguments: &Arguments, shards: &[String]) -> R
             Ok(_) => {}
             Err(error) if error.reply_code() == Some(404) => {
                 return Err(Error::Load(format!(
-                    "{} has no queue '{shard}'. Shards come with a policy: rabbitmqctl set_policy \
+                    "{} has no queue '{shard}'. Shards come with a policy: leveret ctl set_policy \
                      {exchange}-shard '^{exchange}$' '{{\"shards-per-node\": {}}}' --apply-to \
-                     exchanges (in RabbitMQ with the plugin rabbitmq_sharding); --node names the \
-                     node if it is not this one",
+                     exchanges (in RabbitMQ rabbitmqctl, and the plugin rabbitmq_sharding); --node \
+                     names the node if it is not this one",
                     target.options.address(),
                     arguments.shards
                 )));

@@ -40,6 +40,17 @@ const OPTIONS: &[ConfigOption] = &[
         .values("a number of channels from 0 to 65535")
         .meaning("Most channels in one connection; 0 is no limit.")
         .set(|draft, entry| store(&mut draft.channel_max, value::whole(entry.value, 0..=65535))),
+    option("consumer_timeout", "1800000")
+        .values("milliseconds from 0 to 315360000000")
+        .meaning(
+            "How long a consumer of a quorum queue may keep a message before its channel is closed, \
+             where neither the queue nor the consumer says otherwise; 0 is no limit. Classic queues \
+             have no limit unless they are given one (`x-consumer-timeout`).",
+        )
+        .set(|draft, entry| {
+            let timeout = value::whole(entry.value, 0..=315_360_000_000);
+            store(&mut draft.consumer_timeout, timeout)
+        }),
     option("max_message_size", "134217728")
         .values("a size in bytes from 1 to 536870912")
         .meaning("Largest message body.")
