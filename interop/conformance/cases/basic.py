@@ -296,6 +296,12 @@ GETS = [
          when=[GET], then=[got(2, b"1", redelivered=True)]),
 ]
 
+DEATH = {
+    "x-first-death-exchange": "", "x-first-death-queue": "{q}", "x-first-death-reason": "rejected",
+    "x-death": [{"count": Typed("l", 1), "reason": "rejected", "queue": "{q}",
+                 "time": Any("time"), "exchange": "", "routing-keys": ["{q}"]}]}
+LAST_DEATH = {"x-last-death-exchange": "", "x-last-death-queue": "{q}",
+              "x-last-death-reason": "rejected"}
 TWO_GOT = [QUEUE, *put(b"1", b"2"), GET, GET]
 SETTLE = [
     Case("basic.ack", given=TWO_GOT, when=[m("basic.ack", delivery_tag=1)], then=[nothing()]),
@@ -343,6 +349,17 @@ SETTLE = [
     Case("basic.nack-requeue-keeps-the-order", given=[QUEUE, *put(b"1", b"2", b"3"), GET, GET],
          when=[m("basic.nack", delivery_tag=2, multiple=True, requeue=True), GET, GET, GET],
          then=[got(3, b"1", 2, True), got(4, b"2", 1, True), got(5, b"3")]),
+    Case("basic.reject-dead-letters",
+         given=[m("queue.declare", queue="{q2}", exclusive=True),
+                m("queue.declare", queue="{q}", exclusive=True,
+                  arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "{q2}"}),
+                *put(b"1"), GET, m("basic.reject", delivery_tag=1)],
+         when=[m("basic.consume", queue="{q2}", consumer_tag="c", no_ack=True)],
+         then=[CONSUMING, message("basic.deliver", b"1", {"headers": DEATH | LAST_DEATH},
+                                  consumer_tag="c", delivery_tag=2, routing_key="{q2}")],
+         rabbitmq_3_10=[CONSUMING, message("basic.deliver", b"1", {"headers": DEATH},
+                                           consumer_tag="c", delivery_tag=2,
+                                           routing_key="{q2}")]),
     Case("basic.recover", given=TWO_GOT,
          when=[m("basic.recover", requeue=True), GET, GET],
          then=[reply("basic.recover-ok"), got(3, b"1", 1, True), got(4, b"2", 0, True)]),

@@ -11,7 +11,10 @@ def acked(tag: int, multiple: bool = False):
 
 
 # With one message outstanding `multiple` says nothing, and from a server neither does `requeue`.
-
+NACKED = reply("basic.nack", delivery_tag=2, multiple=Any("either"), requeue=Any("either"))
+FULL = [SELECT, m("queue.declare", queue="{q}", exclusive=True,
+                  arguments={"x-max-length": 1, "x-overflow": "reject-publish"}),
+        publish("", "{q}", b"1"), acked(1)]
 
 def returned(body: bytes):
     return message("basic.return", body, {}, reply_code=312, reply_text="NO_ROUTE",
@@ -45,6 +48,10 @@ CASES = [
     Case("confirm.tags-are-the-channel's-own",
          given=[SELECT, QUEUE, publish("", "{q}", b"1"), acked(1), SELECT.on(channel=2)],
          when=[publish("", "{q}", b"2").on(channel=2)], then=[acked(1)]),
+    Case("confirm.nack-when-the-queue-is-full", given=FULL,
+         when=[publish("", "{q}", b"2")], then=[NACKED]),
+    Case("confirm.mandatory-to-a-full-queue-is-not-returned", given=FULL,
+         when=[publish("", "{q}", b"2", mandatory=True)], then=[NACKED]),
     Case("confirm.missing-exchange-closes-the-channel", given=[SELECT],
          when=[publish("{x}", "k")],
          then=[channel_error(404, "NOT_FOUND - no exchange '{x}' in vhost '/'")]),
