@@ -154,7 +154,7 @@ fn address(
         expiration: None,
     });
     match deaths.rewrite(message, to, times) {
-        Ok(letter) => (Some(letter), found),
+        Ok(letter) => (Some(found.kept(letter)), found),
         Err(_) => (None, found),
     }
 }
@@ -184,7 +184,7 @@ fn let_go(
         arrival: queue.now(),
         expiration,
     });
-    (Some(message.with_times(times)), route)
+    (Some(route.kept(message.with_times(times))), route)
 }
 
 /// Moves the letters, in order; false if one of them cannot go now.

@@ -15,6 +15,8 @@ const ENABLED: &str = "x-message-deduplication";
 const SIZE: &str = "x-cache-size";
 const TTL: &str = "x-cache-ttl";
 const HEADER: &str = "x-deduplication-header";
+/// All of them.
+pub(crate) const ARGUMENTS: [&str; 4] = [ENABLED, SIZE, TTL, HEADER];
 /// LavinMQ's.
 const DEFAULT_SIZE: usize = 128;
 /// The largest window: 24 MB in each manifest.

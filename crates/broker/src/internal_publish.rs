@@ -89,6 +89,10 @@ pub(crate) fn put(queue: &Queue, messages: impl IntoIterator<Item = Message>) ->
 
 /// What a message may wait for in a queue begins now.
 fn from_now_on(message: Message, queue: &Queue, now: u64) -> Message {
+    let message = match queue.keeps_all() {
+        true => message.made_persistent(),
+        false => message,
+    };
     let expiration = message.times().and_then(|times| times.expiration);
     if expiration.is_none() && !queue.traits.timed() {
         return message;

@@ -8,7 +8,7 @@ use store::Message;
 
 use crate::binding::Destination;
 use crate::exchange::{ExchangeWindow, Head, Passage};
-use crate::queue::{Queue, QueueKind, delay};
+use crate::queue::{Queue, delay};
 use crate::topology::Topology;
 
 /// The queues that a message goes to; each once.
@@ -50,6 +50,14 @@ impl Route {
     pub(crate) fn keep_admitted(&self) {
         if let Some(window) = &self.window {
             window.keep();
+        }
+    }
+
+    /// The message as these queues keep it.
+    pub(crate) fn kept(&self, message: Message) -> Message {
+        match self.keeps_all {
+            true => message.made_persistent(),
+            false => message,
         }
     }
 
@@ -99,7 +107,7 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
     Route {
         window: None,
         logged: any(|queue| queue.logged),
-        keeps_all: any(|queue| queue.kind == QueueKind::Stream),
+        keeps_all: any(Queue::keeps_all),
         timed: any(|queue| queue.traits.timed()),
         may_reject,
         special: may_reject || !histories.is_empty(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use store::{MAX_TRANSACTION, Message, Record, Store, TransactionRecord};
+use store::{MAX_TRANSACTION, Message, Record, Store, Times, TransactionRecord};
 
 use crate::burial;
 use crate::error::Error;
@@ -64,7 +64,7 @@ impl Transaction {
     /// settlements are as they were before.
     pub fn commit(&mut self, store: &Store) -> Result<Option<Logged>, Error> {
         self.bytes = 0;
-        let publishes = std::mem::take(&mut self.publishes);
+        let publishes = from_now_on(std::mem::take(&mut self.publishes));
         let runs = in_runs(std::mem::take(&mut self.settlements));
         let targets = publishes.iter().flat_map(|(route, _)| &route.queues);
         let settled = runs.iter().map(|(queue, ..)| queue);
@@ -111,6 +111,18 @@ impl Transaction {
     pub fn take_passed(&mut self) -> Vec<(Arc<Route>, Message)> {
         std::mem::take(&mut self.passed)
     }
+}
+
+/// Only now do the messages come, and wait for as long as they are told to.
+fn from_now_on(mut publishes: Vec<(Arc<Route>, Message)>) -> Vec<(Arc<Route>, Message)> {
+    let mut now = None;
+    for (route, message) in &mut publishes {
+        if let (Some(times), Some(queue)) = (message.times(), route.queues.first()) {
+            let arrival = *now.get_or_insert_with(|| queue.now());
+            *message = message.with_times(Some(Times { arrival, ..times }));
+        }
+    }
+    publishes
 }
 
 /// Each queue's messages, in the order in which they were published; the queues in order of id.

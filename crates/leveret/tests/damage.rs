@@ -310,26 +310,53 @@ const CASES: &[Case] = &[
     ),
     (
         "the log of another release",
-        |data| set_version(&middle(data), 40),
+        |data| set_version(&middle(data), 40, 99),
         Expected::Refused(&["format version 99"]),
     ),
     (
         "the manifest of another release",
-        |data| {
-            for path in manifests(data).iter().filter(|path| path.exists()) {
-                let bytes = fs::read(path).expect("it");
-                let body: [u8; 8] = bytes[24..32].try_into().expect("a length");
-                set_version(path, 32 + u64::from_le_bytes(body) as usize);
-            }
-        },
+        |data| set_manifest_version(data, 99),
         Expected::Refused(&["format version 99"]),
     ),
 ];
 
-/// Makes a file say that it is of version 99, with a right checksum of its first bytes.
-fn set_version(path: &Path, length: usize) {
+fn set_manifest_version(data: &Path, version: u16) {
+    for path in manifests(data).iter().filter(|path| path.exists()) {
+        let bytes = fs::read(path).expect("it");
+        let body: [u8; 8] = bytes[24..32].try_into().expect("a length");
+        set_version(path, 32 + u64::from_le_bytes(body) as usize, version);
+    }
+}
+
+/// Before the log holds anything that an older release would take for damage.
+#[test]
+fn older_manifest_is_replaced_at_the_start() {
+    let folder = Folder::new("older");
+    let data = folder.path();
+    small(data)
+        .start()
+        .expect("a broker")
+        .stop()
+        .expect("it ends");
+    set_manifest_version(data, 1);
+    let mut broker = small(data).start().expect("a broker");
+    broker.kill().expect("a signal");
+    let versions = manifests(data).map(|path| {
+        let bytes = fs::read(path).expect("it");
+        u16::from_le_bytes([bytes[8], bytes[9]])
+    });
+    assert!(versions.contains(&2), "{versions:?}");
+    small(data)
+        .start()
+        .expect("a broker")
+        .stop()
+        .expect("it ends");
+}
+
+/// Makes a file say that it is of that version, with a right checksum of its first bytes.
+fn set_version(path: &Path, length: usize, version: u16) {
     let mut head = fs::read(path).expect("it")[..length].to_vec();
-    head[8..10].copy_from_slice(&99_u16.to_le_bytes());
+    head[8..10].copy_from_slice(&version.to_le_bytes());
     head[12..16].fill(0);
     let crc = crc32c(&head);
     head[12..16].copy_from_slice(&crc.to_le_bytes());

@@ -5,7 +5,7 @@ mod support;
 use client::{Event, ExchangeOptions, FieldTable, PropertiesBuilder, QueueOptions};
 use testkit::Broker;
 
-use support::durable::{Publisher, take_numbers};
+use support::durable::{Publisher, ask, take_numbers};
 use support::*;
 
 fn properties(headers: &FieldTable) -> Vec<u8> {
@@ -253,5 +253,40 @@ fn a_transaction_counts_when_it_is_committed() {
         send(&mut connection, 3);
         connection.tx_commit(channel).await.expect("commit-ok");
         assert_eq!(take_numbers(&broker, "dedup-tx").await, [1]);
+    });
+}
+
+#[test]
+fn arguments_of_exchanges_are_checked_and_compared() {
+    within(seconds(10), async {
+        let broker = shared();
+        let declare = async |arguments: FieldTable| {
+            ask(&broker, async |connection, channel| {
+                let arguments = arguments.clone();
+                let options = ExchangeOptions {
+                    arguments,
+                    ..ExchangeOptions::default()
+                };
+                let name = "dedup-checked";
+                let declared = connection.declare_exchange(channel, name, "direct", &options);
+                declared.await
+            })
+            .await
+        };
+        let on = FieldTable::new().with("x-message-deduplication", true);
+        for wrong in [
+            FieldTable::new().with("x-message-deduplication", "yes"),
+            FieldTable::new().with("x-delayed-exchange", "yes"),
+            on.clone().with("x-cache-size", "many"),
+            on.clone().with("x-cache-ttl", 0),
+            on.clone().with("x-deduplication-header", 1),
+        ] {
+            let refused = declare(wrong.clone()).await.expect_err("a refusal");
+            assert_eq!(refused.0, 406, "{wrong:?}");
+        }
+        declare(on.clone()).await.expect("declare-ok");
+        declare(on).await.expect("the same");
+        let other = declare(FieldTable::new()).await.expect_err("a refusal");
+        assert!(other.1.contains("inequivalent arg"), "{}", other.1);
     });
 }

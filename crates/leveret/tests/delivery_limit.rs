@@ -316,3 +316,24 @@ fn return_in_a_transaction_counts_once_committed() {
         dead_letter(&broker, "tx").await;
     });
 }
+
+/// Also what says of itself that it need not, and comes as a dead letter.
+#[test]
+fn every_message_of_a_quorum_queue_survives_a_crash() {
+    within(seconds(20), async {
+        let mut broker = builder().start().expect("a broker");
+        let mut publisher = Publisher::open(&broker).await;
+        let (connection, channel) = (&mut publisher.connection, publisher.channel);
+        declare_as(connection, channel, "all", &quorum(FieldTable::new())).await;
+        declare_with(connection, channel, "passing", dead_letters_to("all")).await;
+        publisher.publish("", "all", &[0, 0], &numbered(0, 8));
+        publisher.publish("", "passing", &[0, 0], &numbered(1, 8));
+        publisher.all_confirmed().await;
+        let (connection, channel) = (&mut publisher.connection, publisher.channel);
+        reject_first(connection, channel, "passing").await;
+        assert_eq!(count(connection, channel, "all").await, 2);
+        until_written_down().await;
+        broker.crash_and_restart().expect("it starts again");
+        assert_eq!(take_numbers(&broker, "all").await, [0, 1]);
+    });
+}

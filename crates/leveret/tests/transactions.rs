@@ -12,6 +12,7 @@ use client::{
 };
 use testkit::Broker;
 
+use support::rules::{send, wanted_for};
 use support::*;
 
 /// A connection with a transactional channel.
@@ -446,5 +447,22 @@ fn unroutable_mandatory_messages_return_at_commit() {
                 other => panic!("basic.return expected, got {other:?}"),
             }
         }
+    });
+}
+
+/// It came when it was committed.
+#[test]
+fn time_to_wait_begins_at_the_commit() {
+    within(seconds(10), async {
+        let broker = shared();
+        let (mut producer, channel) = transactional(&broker).await;
+        declare(&mut producer, channel, "waits").await;
+        send(&mut producer, channel, "waits", wanted_for(900), b"x");
+        synchronize(&mut producer, channel).await;
+        tokio::time::sleep(millis(1_000)).await;
+        commit(&mut producer, channel).await;
+        assert_eq!(count(&mut producer, channel, "waits").await, 1);
+        tokio::time::sleep(millis(1_000)).await;
+        assert_eq!(count(&mut producer, channel, "waits").await, 0);
     });
 }

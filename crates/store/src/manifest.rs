@@ -235,6 +235,8 @@ pub(crate) struct ManifestFiles {
     dir: PathBuf,
     /// Number of the last one that was written.
     number: u64,
+    /// Version of the one that was read.
+    version: u16,
     reserved: [u64; 2],
     /// The name is durable.
     named: [bool; 2],
@@ -251,6 +253,7 @@ impl ManifestFiles {
         is_new: bool,
     ) -> Result<(ManifestFiles, Manifest), Error> {
         let mut best: Option<(u64, Manifest, u64)> = None;
+        let mut version = VERSION;
         for name in NAMES {
             let path = dir.join(name);
             let read = read(&*disk, &path).map_err(Error::disk("read", &path))?;
@@ -268,6 +271,7 @@ impl ManifestFiles {
                 && let Ok(manifest) = Manifest::decode(&file.body, file.version)
             {
                 best = Some((file.number, manifest, file.body.len() as u64));
+                version = file.version;
             }
         }
         if best.is_none() && !is_new {
@@ -285,6 +289,7 @@ impl ManifestFiles {
             disk,
             dir: dir.to_owned(),
             number,
+            version,
             reserved: [0; 2],
             named: [false; 2],
             size,
@@ -312,6 +317,11 @@ impl ManifestFiles {
         settle().map_err(Error::disk("write to", &path))
     }
 
+    /// True if an older release wrote the one that was read, and it has not been replaced.
+    pub fn is_of_older_version(&self) -> bool {
+        self.version < VERSION
+    }
+
     /// Replaces the older one.
     pub fn write(&mut self, manifest: &Manifest) -> Result<(), Error> {
         let number = self.number + 1;
@@ -331,6 +341,7 @@ impl ManifestFiles {
         self.write_slot(slot, &path, &buffer)
             .map_err(Error::disk("write", &path))?;
         self.number = number;
+        self.version = VERSION;
         self.size = buffer.len() as u64;
         Ok(())
     }

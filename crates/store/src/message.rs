@@ -119,6 +119,18 @@ impl Message {
         Message::new(&head, self.body())
     }
 
+    /// The message, persistent.
+    pub fn made_persistent(self) -> Message {
+        if self.is_persistent() {
+            return self;
+        }
+        let head = MessageHead {
+            persistent: true,
+            ..self.head()
+        };
+        Message::new(&head, self.body())
+    }
+
     /// A copy that is persistent, and came at that time if it does not say when.
     pub fn made_lasting(&self, arrival: u64) -> Message {
         let expiration = None;

@@ -96,6 +96,10 @@ impl Store {
             manifests.write(&manifest)?;
         } else {
             manifests.settle()?;
+            // From now on the log may hold what a release of that version takes for damage.
+            if manifests.is_of_older_version() {
+                manifests.write(&manifest)?;
+            }
         }
         let start = manifest.start;
         let mut recovering = Recovering::new(manifest);

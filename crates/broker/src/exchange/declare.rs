@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use amqp::{FieldTable, FieldValue};
 
+use super::delayed_message::DELAYED_EXCHANGE;
 use super::{Exchange, ExchangeKind, consistent_hash, delayed_message, headers, recent_history};
 use crate::arguments::{assert_equivalent, assert_same_flag, type_name};
-use crate::deduplication::Deduplication;
+use crate::deduplication::{self, Deduplication};
 use crate::error::{Error, Resource};
+use crate::queue::validate_arguments;
 
 pub(super) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
 
@@ -61,13 +63,29 @@ impl ExchangeOptions {
             ExchangeKind::RecentHistory => recent_history::validate(&self.arguments)?,
             _ => {}
         }
-        match self.arguments.get(ALTERNATE_EXCHANGE) {
-            None | Some(FieldValue::LongStr(_)) => Ok(()),
-            Some(other) => Err(Error::precondition(format!(
-                "invalid type '{}' for arg '{ALTERNATE_EXCHANGE}' in {resource}",
-                type_name(other)
-            ))),
-        }
+        validate_arguments(deduplication::ARGUMENTS, &self.arguments, resource)?;
+        refuse_unless(DELAYED_EXCHANGE, &self.arguments, resource, |value| {
+            matches!(value, FieldValue::Bool(_))
+        })?;
+        refuse_unless(ALTERNATE_EXCHANGE, &self.arguments, resource, |value| {
+            matches!(value, FieldValue::LongStr(_))
+        })
+    }
+}
+
+/// Fails with 406 where an argument is of another type than it should.
+fn refuse_unless(
+    argument: &str,
+    arguments: &FieldTable,
+    resource: Resource<'_>,
+    right: impl Fn(&FieldValue) -> bool,
+) -> Result<(), Error> {
+    match arguments.get(argument) {
+        Some(other) if !right(other) => Err(Error::precondition(format!(
+            "invalid type '{}' for arg '{argument}' in {resource}",
+            type_name(other)
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -106,7 +124,8 @@ impl Exchange {
             self.auto_delete,
         )?;
         assert_same_flag("internal", resource, options.internal, self.internal)?;
-        let compared = [ALTERNATE_EXCHANGE, "x-delayed-type", "x-delayed-exchange"];
+        let compared = [ALTERNATE_EXCHANGE, "x-delayed-type", DELAYED_EXCHANGE];
+        let compared = compared.into_iter().chain(deduplication::ARGUMENTS);
         compared.into_iter().try_for_each(|argument| {
             assert_equivalent(argument, resource, &options.arguments, &self.arguments)
         })

@@ -15,7 +15,7 @@ use crate::queue::{Queue, delay};
 
 const DELAYED_TYPE: &str = "x-delayed-type";
 /// Delays messages of an exchange of any type, in LavinMQ's words.
-const DELAYED_EXCHANGE: &str = "x-delayed-exchange";
+pub(super) const DELAYED_EXCHANGE: &str = "x-delayed-exchange";
 
 /// Routes as another router does, but for what has to wait.
 pub(super) struct DelayedMessage {

@@ -92,10 +92,12 @@ impl Applied {
     }
 }
 
-/// The lower one of two limits; of other settings the first.
+/// The lower one of two limits, where a negative one is none (`x-delivery-limit`); of other settings
+/// the first.
 fn stricter<'a>(key: &str, first: &'a FieldValue, second: &'a FieldValue) -> &'a FieldValue {
+    let limit = |number: i64| u64::try_from(number).unwrap_or(u64::MAX);
     match (first.as_i64(), second.as_i64()) {
-        (Some(a), Some(b)) if b < a && LIMITS.contains(&key) => second,
+        (Some(a), Some(b)) if limit(b) < limit(a) && LIMITS.contains(&key) => second,
         _ => first,
     }
 }

@@ -301,6 +301,21 @@ pub(super) fn validate(arguments: &FieldTable, resource: Resource<'_>) -> Result
     Ok(kind)
 }
 
+/// Checks some of the arguments of something else that takes them as queues do.
+pub(crate) fn validate_arguments(
+    names: impl IntoIterator<Item = &'static str>,
+    arguments: &FieldTable,
+    resource: Resource<'_>,
+) -> Result<(), Error> {
+    for name in names {
+        let known = KNOWN.iter().find(|argument| argument.name == name);
+        if let (Some(argument), Some(value)) = (known, arguments.get(name)) {
+            argument.validate(value, arguments, resource)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether only one consumer at a time gets messages.
 pub(super) fn has_single_active_consumer(arguments: &FieldTable) -> bool {
     arguments.get("x-single-active-consumer") == Some(&FieldValue::Bool(true))

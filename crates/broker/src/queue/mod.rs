@@ -37,7 +37,9 @@ use parking_lot::{Mutex, MutexGuard};
 use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store};
 
 pub use arguments::QueueKind;
-pub(crate) use arguments::{consumer_priority, consumer_timeout, refuse_arguments_of_others};
+pub(crate) use arguments::{
+    consumer_priority, consumer_timeout, refuse_arguments_of_others, validate_arguments,
+};
 pub use consumers::{ConsumerId, ConsumerOptions};
 pub(crate) use dead_letter::{Dead, Onward, Reason};
 pub use declare::QueueOptions;

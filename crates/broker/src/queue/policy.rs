@@ -28,6 +28,11 @@ impl Queue {
         }
     }
 
+    /// True if it keeps every message over a restart, whatever that says itself.
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.kind != QueueKind::Classic
+    }
+
     /// Its type by RabbitMQ's name of it.
     pub fn type_name(&self) -> &'static str {
         match self.kind {

@@ -241,6 +241,8 @@ impl State {
             }
         };
         let before = std::mem::replace(&mut rules.settings, settings);
+        // A stream may now be too long.
+        rules.next_look = None;
         if before.message_ttl.is_none() {
             rules.since = now;
         }

@@ -163,6 +163,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Authority, Policy};
 
     fn settings(arguments: &FieldTable) -> Settings {
         Settings::new(arguments, &Applied::default(), None)
@@ -174,6 +175,18 @@ mod tests {
         let limit = |table: &FieldTable| settings(table).delivery_limit;
         assert_eq!(limit(&quorum), Some(20));
         assert_eq!(limit(&quorum.clone().with("x-delivery-limit", -1)), None);
+        let (operator, three) = (
+            Authority::Operator,
+            FieldTable::new().with("delivery-limit", 3),
+        );
+        let policy = Policy::new(operator, "p", "", "all", 0, three).expect("a policy");
+        let applied = Applied {
+            operator: Some(Arc::new(policy)),
+            ..Applied::default()
+        };
+        let lifted = quorum.clone().with("x-delivery-limit", -1);
+        let limited = Settings::new(&lifted, &applied, None).delivery_limit;
+        assert_eq!(limited, Some(3), "operators have the last word");
         assert_eq!(limit(&quorum.with("x-delivery-limit", 3)), Some(3));
         assert_eq!(limit(&FieldTable::new().with("x-delivery-limit", 3)), None);
     }

@@ -1,7 +1,10 @@
 //! Policies: set, refused, listed, cleared, and at work on queues that are there.
 
 use crate::running::*;
+use amqp::FieldTable;
+
 use crate::support::durable::{ask, declare_durable};
+use crate::support::rules::declare_with;
 use crate::support::*;
 
 #[test]
@@ -220,5 +223,30 @@ fn alternate_exchange_of_a_policy_takes_what_matches_no_binding() {
                 .await
         });
         assert_eq!(again.await, Ok(()));
+    });
+}
+
+/// Nobody has to publish for that.
+#[test]
+fn policy_shortens_a_stream_that_is_at_rest() {
+    within(seconds(20), async {
+        let broker = builder().start().expect("a broker");
+        let (mut connection, channel) = open(&broker).await;
+        let stream = FieldTable::new().with("x-queue-type", "stream");
+        declare_with(&mut connection, channel, "log", stream).await;
+        for number in 0..1_000 {
+            publish(&mut connection, channel, "log", &numbered(number, 100));
+        }
+        synchronize(&mut connection, channel).await;
+        let count = look_at(&mut connection, channel, "log").await.messages;
+        assert_eq!(count, 1_000);
+        done(
+            &broker,
+            &["set_policy", "p", "log", r#"{"max-length-bytes":20000}"#],
+        );
+        eventually("it is short", seconds(5), async || {
+            look_at(&mut connection, channel, "log").await.messages < 300
+        })
+        .await;
     });
 }
