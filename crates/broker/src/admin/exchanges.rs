@@ -5,7 +5,7 @@ use std::sync::Arc;
 use amqp::FieldTable;
 
 use super::{Admin, AdminError};
-use crate::exchange::ExchangeKind;
+use crate::exchange::{Exchange, ExchangeKind};
 
 /// What is told about an exchange.
 #[derive(Debug, Clone)]
@@ -24,6 +24,13 @@ pub struct ExchangeInfo {
     pub arguments: FieldTable,
     /// The policy that applies.
     pub policy: Option<Arc<str>>,
+    /// Messages that wait for their time.
+    pub messages_delayed: usize,
+}
+
+fn delayed(exchange: &Exchange) -> usize {
+    let queue = exchange.belongings.delayed.as_ref();
+    queue.map_or(0, |queue| queue.counts().delayed)
 }
 
 impl Admin<'_> {
@@ -45,6 +52,7 @@ impl Admin<'_> {
                 internal: exchange.internal,
                 arguments: exchange.arguments.clone(),
                 policy: exchange.applied.policy.as_ref().map(|p| p.name.clone()),
+                messages_delayed: delayed(exchange),
             })
             .collect();
         drop(topology);

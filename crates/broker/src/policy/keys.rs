@@ -17,8 +17,6 @@ enum Values {
     OneOf(&'static [&'static str]),
     /// An age like `7D`.
     Age,
-    /// A flag.
-    Flag,
     /// A list of exchanges, as federation takes it, or whatever high availability took.
     Anything,
 }
@@ -100,11 +98,6 @@ const KEYS: &[Key] = &[
         "is not a valid dead letter strategy",
     )
     .of(QUORUM),
-    key(
-        "delayed-message",
-        Values::Flag,
-        "is not a valid delayed-message value",
-    ),
     key(
         "delayed-retry-max",
         Values::AtLeast(0),
@@ -351,7 +344,6 @@ impl Key {
             Values::Text => text.is_some(),
             Values::OneOf(texts) => text.is_some_and(|text| texts.contains(&text)),
             Values::Age => text.is_some_and(is_age),
-            Values::Flag => matches!(value, FieldValue::Bool(_)),
             Values::Anything => true,
         };
         if right {

@@ -132,7 +132,7 @@ fn every_key_of_rabbitmq_is_taken() {
         "queue-master-locator":"min-masters","queue-leader-locator":"balanced",
         "target-group-size":3,"ha-mode":"exactly","ha-params":2,"ha-sync-mode":"automatic",
         "ha-promote-on-shutdown":"always","federation-upstream-set":"all","shards-per-node":2,
-        "routing-key":"k","delayed-message":true}"#;
+        "routing-key":"k"}"#;
     assert_eq!(check(Authority::User, all), Ok(()));
 }
 

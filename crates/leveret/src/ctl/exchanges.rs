@@ -11,6 +11,7 @@ const COLUMNS: &[&str] = &[
     "internal",
     "arguments",
     "policy",
+    "messages_delayed",
 ];
 
 pub(super) const COMMANDS: &[Command] = &[Command {

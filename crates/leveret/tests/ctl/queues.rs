@@ -1,10 +1,11 @@
 //! Queues, exchanges, bindings and consumers: listed, purged, deleted.
 
-use client::{ConsumeOptions, FieldTable, QueueOptions};
+use client::{ConsumeOptions, ExchangeOptions, FieldTable, PropertiesBuilder, QueueOptions};
 use testkit::Broker;
 
 use crate::running::*;
 use crate::support::durable::{bind, declare_durable};
+use crate::support::rules::publish_to;
 use crate::support::*;
 
 /// The same entities that the expected lists of RabbitMQ were made with.
@@ -206,5 +207,35 @@ fn queues_are_purged_and_deleted() {
             "Purging queue 'nope' in vhost '/' ...\n",
             "Error:\nnot_found\n",
         );
+    });
+}
+
+/// How many messages wait for their time is told by the exchange that they were published to.
+#[test]
+fn exchanges_say_how_many_messages_they_delay() {
+    within(seconds(10), async {
+        let broker = builder().start().expect("a broker");
+        let (mut connection, channel) = open(&broker).await;
+        let options = ExchangeOptions {
+            arguments: FieldTable::new().with("x-delayed-type", "fanout"),
+            ..ExchangeOptions::default()
+        };
+        let declared = connection.declare_exchange(channel, "later", "x-delayed-message", &options);
+        declared.await.expect("declare-ok");
+        for number in 0..3 {
+            let headers = FieldTable::new().with("x-delay", 60_000);
+            let properties = PropertiesBuilder::default().headers(&headers);
+            publish_to(
+                &mut connection,
+                channel,
+                "later",
+                "",
+                properties,
+                &numbered(number, 8),
+            );
+        }
+        synchronize(&mut connection, channel).await;
+        let list = ["list_exchanges", "name", "messages_delayed"];
+        assert!(rows(&broker, &list).contains(&"later\t3".to_owned()));
     });
 }

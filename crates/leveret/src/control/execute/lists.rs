@@ -123,6 +123,7 @@ fn exchange(exchange: &ExchangeInfo) -> Value {
         "internal": exchange.internal,
         "arguments": entries_to(&exchange.arguments),
         "policy": exchange.policy.as_deref().unwrap_or_default(),
+        "messages_delayed": exchange.messages_delayed,
     })
 }
 
