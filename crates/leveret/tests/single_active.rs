@@ -217,7 +217,61 @@ fn consumers_of_one_channel_stand_in_line_as_well() {
     });
 }
 
-/// The active one stays active, whatever priority a newcomer has.
+/// A quorum queue waits until the active one has settled what it has: order is kept.
+#[test]
+fn active_consumer_of_a_quorum_queue_gives_way_to_a_higher_priority() {
+    within(seconds(10), async {
+        let broker = shared();
+        let (mut first, channel) = open(&broker).await;
+        declare_as(&mut first, channel, "yield", &quorum(single_active())).await;
+        consume_from(&mut first, channel, "yield", 2).await;
+        fill(&broker, "yield", 0..4).await;
+        assert_receives(&mut first, 0..2).await;
+        let (mut high, consuming) = open(&broker).await;
+        let options = ConsumeOptions {
+            arguments: FieldTable::new().with("x-priority", 10),
+            ..ConsumeOptions::default()
+        };
+        let consumer = high.consume(consuming, "yield", &options).await;
+        let tag = consumer.expect("a consumer");
+        first.ack(channel, 1, false);
+        assert_quiet(&mut first).await;
+        assert_quiet(&mut high).await;
+        first.nack(channel, 2, false, true);
+        synchronize(&mut first, channel).await;
+        let last = assert_receives(&mut high, 1..4).await;
+        high.ack(consuming, last, true);
+        let cancelled = high.cancel(consuming, &tag).await;
+        cancelled.expect("cancel-ok");
+        fill(&broker, "yield", 4..5).await;
+        assert_receives(&mut first, 4..5).await;
+    });
+}
+
+/// One that steps back before it was its turn changes nothing.
+#[test]
+fn active_consumer_goes_on_when_the_higher_priority_leaves() {
+    within(seconds(10), async {
+        let broker = shared();
+        let (mut first, channel) = open(&broker).await;
+        declare_as(&mut first, channel, "go-on", &quorum(single_active())).await;
+        consume_from(&mut first, channel, "go-on", 2).await;
+        fill(&broker, "go-on", 0..4).await;
+        assert_receives(&mut first, 0..2).await;
+        let (mut high, consuming) = open(&broker).await;
+        let options = ConsumeOptions {
+            arguments: FieldTable::new().with("x-priority", 10),
+            ..ConsumeOptions::default()
+        };
+        let consumer = high.consume(consuming, "go-on", &options).await;
+        consumer.expect("a consumer");
+        high.close().await.expect("close-ok");
+        first.ack(channel, 2, true);
+        assert_receives(&mut first, 2..4).await;
+    });
+}
+
+/// The active one of a classic queue stays active, whatever priority a newcomer has.
 #[test]
 fn priority_of_a_newcomer_does_not_take_the_turn_away() {
     within(seconds(10), async {

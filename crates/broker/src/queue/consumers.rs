@@ -6,6 +6,7 @@ use std::sync::Arc;
 use slab::Slab;
 
 use super::delivery::Wakes;
+use super::line::Line;
 use super::offset::StreamOptions;
 use crate::outbox::{ConsumerHandle, Outbox};
 use crate::prefetch::ChannelPrefetch;
@@ -72,7 +73,7 @@ pub(super) struct Consumers {
     next_serial: u64,
     pub exclusive: bool,
     /// With `x-single-active-consumer`: only one gets messages, and the others wait in line.
-    line: Option<VecDeque<ConsumerId>>,
+    line: Option<Line>,
 }
 
 /// Consumers of one priority, next one first.
@@ -83,18 +84,16 @@ struct Ring {
 }
 
 impl Consumers {
-    pub fn new(single_active: bool) -> Self {
+    pub fn new(line: Option<Line>) -> Self {
         Consumers {
-            line: single_active.then(VecDeque::new),
+            line,
             ..Consumers::default()
         }
     }
 
     /// True if that one may get messages.
-    pub fn is_active(&self, id: ConsumerId) -> bool {
-        self.line
-            .as_ref()
-            .is_none_or(|line| line.front() == Some(&id))
+    fn is_active(&self, id: ConsumerId) -> bool {
+        self.line.as_ref().is_none_or(|line| line.is_active(id))
     }
 
     /// Everyone else waits for the first in line.
@@ -108,6 +107,7 @@ impl Consumers {
 
     pub fn add(&mut self, options: ConsumerOptions) -> ConsumerId {
         self.exclusive |= options.exclusive;
+        let priority = options.priority;
         let serial = self.next_serial;
         self.next_serial += 1;
         let consumer = Consumer {
@@ -120,8 +120,12 @@ impl Consumers {
             place: self.all.insert(consumer) as u32,
             serial,
         };
-        if let Some(line) = &mut self.line {
-            line.push_back(id);
+        if let Some(line) = &mut self.line
+            && line.join(id, priority)
+            && let Some(first) = line.first()
+        {
+            self.leave_ring(first);
+            self.succeed(first);
         }
         self.activate(id);
         id
@@ -129,7 +133,26 @@ impl Consumers {
 
     pub fn remove(&mut self, id: ConsumerId) -> Option<Consumer> {
         self.get_mut(id)?;
+        self.leave_ring(id);
         let consumer = self.all.remove(id.place as usize);
+        if consumer.options.exclusive {
+            self.exclusive = false;
+        }
+        if let Some(line) = &mut self.line
+            && line.leave(id)
+            && let Some(next) = line.choose()
+        {
+            self.activate(next);
+        }
+        Some(consumer)
+    }
+
+    /// It gets nothing until it is activated again.
+    fn leave_ring(&mut self, id: ConsumerId) {
+        let Some(consumer) = self.get_mut(id) else {
+            return;
+        };
+        consumer.active = false;
         let priority = consumer.options.priority;
         if let Some(at) = self.rings.iter().position(|ring| ring.priority == priority) {
             let ring = &mut self.rings[at].consumers;
@@ -139,31 +162,16 @@ impl Consumers {
                 self.rings.remove(at);
             }
         }
-        if consumer.options.exclusive {
-            self.exclusive = false;
-        }
-        if let Some(line) = &mut self.line {
-            let was_active = line.front() == Some(&id);
-            line.retain(|other| *other != id);
-            if was_active {
-                self.choose_active();
-            }
-        }
-        Some(consumer)
     }
 
-    /// Of those in line the one with the highest priority is next, and of several the one that has
-    /// waited longest.
-    fn choose_active(&mut self) {
-        let Some(line) = &mut self.line else { return };
-        let priority = |id: &ConsumerId| {
-            let consumer = self.all.get(id.place as usize);
-            consumer.map_or(i64::MIN, |consumer| consumer.options.priority)
-        };
-        let highest = line.iter().map(priority).max();
-        let next = line.iter().position(|id| Some(priority(id)) == highest);
-        if let Some(next) = next.and_then(|at| line.remove(at)) {
-            line.push_front(next);
+    /// The next one begins if the active one gives way and has nothing left.
+    fn succeed(&mut self, active: ConsumerId) {
+        let has_some = self.get_mut(active).is_some_and(|c| c.outstanding > 0);
+        if let Some(line) = &mut self.line
+            && line.is_finishing(active)
+            && !has_some
+            && let Some(next) = line.choose()
+        {
             self.activate(next);
         }
     }
@@ -240,6 +248,9 @@ impl Consumers {
         if let Some(consumer) = self.get_mut(id) {
             consumer.outstanding = consumer.outstanding.saturating_sub(1);
             self.activate(id);
+            if self.line.is_some() {
+                self.succeed(id);
+            }
         }
     }
 

@@ -15,6 +15,7 @@ mod groups;
 mod lane;
 mod leases;
 mod limits;
+mod line;
 mod offset;
 mod paging;
 mod policy;
@@ -65,6 +66,7 @@ use consumers::Consumers;
 use groups::Groups;
 use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
+use line::Line;
 use ready::{Appended, Ready};
 use rules::{Delay, MAX_STEP, Rules};
 
@@ -231,7 +233,9 @@ impl Queue {
             rules
         });
         let traits = Traits::new(rules.as_ref().map(|rules| &rules.settings), delaying);
-        let consumers = Consumers::new(arguments::has_single_active_consumer(&options.arguments));
+        let one_at_a_time = arguments::has_single_active_consumer(&options.arguments);
+        let gives_way = kind == QueueKind::Quorum;
+        let consumers = Consumers::new(one_at_a_time.then(|| Line::new(gives_way)));
         let id = lanes.lowest().store.stream().0;
         let logged = lanes.lowest().store.is_logged();
         let mut state = State {

@@ -326,6 +326,8 @@ impl World {
     fn finish(mut self) {
         self.settle(0, usize::MAX, Outcome::Requeue);
         while self.get(true).is_some() {
+            // What has come back to a segment has not expired before it has been read.
+            self.work();
             self.check();
         }
         assert!(self.waiting.is_empty(), "{:?} is missing", self.waiting);
