@@ -81,8 +81,8 @@ impl Events {
         });
     }
 
-    /// A user has no permissions for routing keys in a vhost any more, for none of its exchanges. Where
-    /// it was one exchange's alone, RabbitMQ tells `permission.deleted`.
+    /// A user has no permissions for routing keys in a vhost any more. Of those of one exchange alone
+    /// RabbitMQ tells `permission.deleted`.
     pub fn topic_permission_deleted(&self, by: &str, user: &str, vhost: &str) {
         self.emit(by, || {
             Event::new("topic.permission.deleted")
