@@ -1,6 +1,6 @@
 """Topic permissions and parameters, as the commands set, list and clear them."""
 
-from scenario import Scenario, clear_operator_policy, ctl, set_operator_policy, status_of
+from scenario import Scenario, ctl, status_of
 
 
 def kept(step, what):
@@ -30,18 +30,18 @@ def no_user(step):
 SCENARIOS = [
     Scenario("topic-permissions-set-listed-and-cleared", [
         status_of("add_user", "{u}", "secret"),
-        set_topic("{u}", "amq.topic", "^w", "^r"),
-        set_topic("{u}", "nowhere", "", ".*"),
-        ctl("list_topic_permissions"),
-        ctl("list_topic_permissions", "--formatter", "json"),
+        set_topic("-p", "{v}", "{u}", "amq.topic", "^w", "^r"),
+        set_topic("-p", "{v}", "{u}", "nowhere", "", ".*"),
+        ctl("list_topic_permissions", "-p", "{v}"),
+        ctl("list_topic_permissions", "-p", "{v}", "--formatter", "json"),
         ctl("list_user_topic_permissions", "{u}"),
-        ctl("clear_topic_permissions", "{u}", "never"),
-        ctl("clear_topic_permissions", "{u}", "nowhere"),
+        ctl("clear_topic_permissions", "-p", "{v}", "{u}", "never"),
+        ctl("clear_topic_permissions", "-p", "{v}", "{u}", "nowhere"),
         ctl("list_user_topic_permissions", "{u}"),
-        ctl("clear_topic_permissions", "{u}"),
+        ctl("clear_topic_permissions", "-p", "{v}", "{u}"),
         ctl("list_user_topic_permissions", "{u}"),
-        ctl("list_topic_permissions"),
-    ], alone=True),
+        ctl("list_topic_permissions", "-p", "{v}"),
+    ], vhost="{v}"),
     Scenario("topic-permissions-refused", [
         status_of("add_user", "{u}", "secret"),
         no_user(ctl("set_topic_permissions", "nope", "amq.topic", "", "")),
@@ -51,34 +51,34 @@ SCENARIOS = [
         ctl("list_topic_permissions", "-p", "nope"),
         status_of("set_topic_permissions", "{u}", "amq.topic", "(", ""),
         status_of("set_topic_permissions", "{u}", "amq.topic", ""),
-        ctl("list_topic_permissions"),
-    ], alone=True),
+        ctl("list_user_topic_permissions", "{u}"),
+    ]),
     Scenario("parameters-set-listed-and-cleared", [
-        kept(ctl("set_parameter", "vhost-limits", "limits", '{"max-queues": 500}'),
+        kept(ctl("set_parameter", "-p", "{v}", "vhost-limits", "limits", '{"max-queues": 500}'),
              "parameters of component 'vhost-limits'"),
-        ctl("list_parameters"),
-        ctl("list_parameters", "--formatter", "json"),
-        ctl("clear_parameter", "vhost-limits", "limits"),
-        ctl("clear_parameter", "vhost-limits", "limits"),
-        ctl("set_parameter", "policy", "p", '{"pattern": "^{q}$"}'),
-        ctl("clear_parameter", "policy", "p"),
-        set_operator_policy("^{q}$", '{"max-length": 3}'),
-        ctl("list_parameters").differs(
+        ctl("list_parameters", "-p", "{v}"),
+        ctl("list_parameters", "-p", "{v}", "--formatter", "json"),
+        ctl("clear_parameter", "-p", "{v}", "vhost-limits", "limits"),
+        ctl("clear_parameter", "-p", "{v}", "vhost-limits", "limits"),
+        ctl("set_parameter", "-p", "{v}", "policy", "p", '{"pattern": "^{q}$"}'),
+        ctl("clear_parameter", "-p", "{v}", "policy", "p"),
+        status_of("set_operator_policy", "-p", "{v}", "{op}", "^{q}$", '{"max-length": 3}'),
+        ctl("list_parameters", "-p", "{v}").differs(
             "entries of a table by name",
             '-         operator_policy\t{op}\t{"pattern":"^{q}$","definition":{"max-length":3},'
             '"priority":0,"apply-to":"all"}',
             '+         operator_policy\t{op}\t{"apply-to":"all","definition":{"max-length":3},'
             '"pattern":"^{q}$","priority":0}'),
-        clear_operator_policy(),
-        ctl("list_parameters"),
+        status_of("clear_operator_policy", "-p", "{v}", "{op}"),
+        ctl("list_parameters", "-p", "{v}"),
         ctl("list_parameters", "-p", "nope"),
-        status_of("set_parameter", "vhost-limits", "limits", "{"),
+        status_of("set_parameter", "-p", "{v}", "vhost-limits", "limits", "{"),
         status_of("set_parameter", "-p", "nope", "vhost-limits", "limits", "{}"),
-    ], alone=True),
+    ], vhost="{v}"),
     Scenario("global-parameters-set-and-cleared", [
         ctl("set_global_parameter", "{g}", '{"a": 1}'),
         ctl("clear_global_parameter", "{g}"),
         ctl("clear_global_parameter", "{g}"),
         status_of("set_global_parameter", "{g}", "{"),
-    ], alone=True),
+    ]),
 ]
