@@ -38,13 +38,14 @@ impl Parameters {
     }
 
     /// Sets several at once: those of vhosts, and global ones. `log` is called under the lock, with
-    /// what that changes.
+    /// what that changes. Returns those of vhosts that were not so before.
     pub fn set(
         &self,
         of_vhosts: Vec<([Arc<str>; 3], Value)>,
         global: Vec<(Arc<str>, Value)>,
         log: impl FnOnce(DefinitionChange),
-    ) {
+    ) -> Vec<([Arc<str>; 3], Value)> {
+        let mut set = Vec::new();
         let mut change = DefinitionChange::default();
         let mut state = self.state.write();
         for (key, value) in of_vhosts {
@@ -54,7 +55,8 @@ impl Parameters {
             let [vhost, component, name] = &key;
             let logged = definitions::parameter_key(vhost, component, name);
             change.define(&logged, &definitions::parameter_value(&value.to_string()));
-            state.of_vhosts.insert(key, value);
+            state.of_vhosts.insert(key.clone(), value.clone());
+            set.push((key, value));
         }
         for (name, value) in global {
             if state.global.get(&name) == Some(&value) {
@@ -65,18 +67,51 @@ impl Parameters {
             state.global.insert(name, value);
         }
         log(change);
+        set
     }
 
-    /// Removes those of a vhost that goes.
-    pub fn remove_vhost(&self, vhost: &str, change: &mut DefinitionChange) {
+    /// Removes one of a vhost; false if there is none. `log` as above.
+    pub fn clear(&self, key: &[Arc<str>; 3], log: impl FnOnce(DefinitionChange)) -> bool {
+        let mut state = self.state.write();
+        let cleared = state.of_vhosts.remove(key).is_some();
+        if cleared {
+            let [vhost, component, name] = key;
+            let mut change = DefinitionChange::default();
+            change.undefine(&definitions::parameter_key(vhost, component, name));
+            log(change);
+        }
+        cleared
+    }
+
+    /// Removes a global one; false if there is none. `log` as above.
+    pub fn clear_global(&self, name: &str, log: impl FnOnce(DefinitionChange)) -> bool {
+        let mut state = self.state.write();
+        let cleared = state.global.remove(name).is_some();
+        if cleared {
+            let mut change = DefinitionChange::default();
+            change.undefine(&definitions::global_parameter_key(name));
+            log(change);
+        }
+        cleared
+    }
+
+    /// Removes those of a vhost that goes; their components and names.
+    pub fn remove_vhost(
+        &self,
+        vhost: &str,
+        change: &mut DefinitionChange,
+    ) -> Vec<(Arc<str>, Arc<str>)> {
+        let mut removed = Vec::new();
         let mut state = self.state.write();
         state.of_vhosts.retain(|[of, component, name], _| {
             let stays = **of != *vhost;
             if !stays {
                 change.undefine(&definitions::parameter_key(of, component, name));
+                removed.push((component.clone(), name.clone()));
             }
             stays
         });
+        removed
     }
 
     /// All of vhosts, by vhost, component and name.

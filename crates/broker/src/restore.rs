@@ -31,7 +31,9 @@ impl Broker {
         // Before whatever they apply to.
         for (vhost, authority, policy) in found.policies {
             if let Some(vhost) = self.vhost(&vhost) {
-                vhost.restore(|topology| topology.set_policies([(authority, policy)]));
+                vhost.restore(|topology| {
+                    topology.set_policies([(authority, policy)]);
+                });
             }
         }
         for exchange in found.exchanges {

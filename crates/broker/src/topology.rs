@@ -151,8 +151,11 @@ impl Topology {
 
     /// Adds policies, each in place of one of the same name, to all that they are for. Those that
     /// are there already cost nothing, so that definitions may be imported at every start.
-    pub fn set_policies(&mut self, policies: impl IntoIterator<Item = (Authority, Policy)>) {
-        let mut changed = false;
+    pub fn set_policies(
+        &mut self,
+        policies: impl IntoIterator<Item = (Authority, Policy)>,
+    ) -> Vec<(Authority, Arc<Policy>)> {
+        let mut changed = Vec::new();
         for (authority, policy) in policies {
             if self.policies.has(authority, &policy) {
                 continue;
@@ -160,12 +163,14 @@ impl Topology {
             let key = definitions::policy_key(authority, &self.vhost, &policy.name);
             let value = definitions::policy_value(&policy);
             self.logged.define(&key, &value);
-            self.policies.set(authority, Arc::new(policy));
-            changed = true;
+            let policy = Arc::new(policy);
+            self.policies.set(authority, policy.clone());
+            changed.push((authority, policy));
         }
-        if changed {
+        if !changed.is_empty() {
             self.apply_policies();
         }
+        changed
     }
 
     /// Removes a policy; false if there is none of that name.

@@ -6,5 +6,5 @@ mod users;
 
 pub use password::PasswordHash;
 pub use permissions::{Operation, Permissions};
-pub(crate) use users::UserMap;
 pub use users::{Login, User, Users};
+pub(crate) use users::{TopicPermissions, UserMap};

@@ -13,6 +13,7 @@ mod policies;
 mod queues;
 #[cfg(test)]
 mod tests;
+mod topic_permissions;
 mod users;
 mod vhosts;
 
@@ -25,22 +26,29 @@ pub use parameters::ParameterInfo;
 pub use permissions::{PermissionInfo, VHostPermissionInfo};
 pub use policies::PolicyRequest;
 pub use queues::QueueInfo;
+pub use topic_permissions::TopicPermissionInfo;
 pub use users::UserInfo;
 pub use vhosts::VHostInfo;
 
 use crate::broker::Broker;
+use crate::events::CLI_USER;
 use crate::vhost::VHost;
 
 /// The calls of administrators.
 #[derive(Debug, Clone, Copy)]
 pub struct Admin<'b> {
     broker: &'b Broker,
+    /// Who acts, for events.
+    by: &'static str,
 }
 
 impl Broker {
     /// For administrators: nobody's permissions are asked for.
     pub fn admin(&self) -> Admin<'_> {
-        Admin { broker: self }
+        Admin {
+            broker: self,
+            by: CLI_USER,
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use super::users::no_such;
 use super::{Admin, AdminError};
 use crate::access::{Permissions, User};
 use crate::definitions;
-use crate::events::CLI_USER;
 
 /// What a user may do in the vhost in question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +44,7 @@ impl Admin<'_> {
             .map_err(|error| AdminError::Invalid(error.text))?;
         self.change_permissions(vhost, user, Some(granted))?;
         let events = &self.broker.events;
-        events.permission_created(CLI_USER, user, vhost, patterns);
+        events.permission_created(self.by, user, vhost, patterns);
         Ok(())
     }
 
@@ -56,7 +55,7 @@ impl Admin<'_> {
     pub fn clear_permissions(&self, vhost: &str, user: &str) -> Result<(), AdminError> {
         self.change_permissions(vhost, user, None)?;
         let events = &self.broker.events;
-        events.permission_deleted(CLI_USER, user, vhost);
+        events.permission_deleted(self.by, user, vhost);
         Ok(())
     }
 

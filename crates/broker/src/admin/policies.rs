@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use amqp::FieldTable;
+use serde_json::Value;
 
 use super::{Admin, AdminError, check_name};
-use crate::events::{CLI_USER, PolicyEvent};
+use crate::json::table_from;
 use crate::policy::{Authority, Policy};
+use crate::vhost::VHost;
 
 /// A policy to set.
 #[derive(Debug, Clone)]
@@ -25,7 +27,25 @@ pub struct PolicyRequest<'a> {
     pub definition: FieldTable,
 }
 
-impl PolicyRequest<'_> {
+impl<'a> PolicyRequest<'a> {
+    /// From a parameter: operator policies travel as such.
+    pub(super) fn from_parameter(
+        authority: Authority,
+        name: &'a str,
+        value: &'a Value,
+    ) -> Result<PolicyRequest<'a>, String> {
+        let text = |key| value.get(key).and_then(Value::as_str);
+        let definition = value.get("definition").and_then(Value::as_object);
+        Ok(PolicyRequest {
+            authority,
+            name,
+            pattern: text("pattern").ok_or("pattern is missing")?,
+            apply_to: text("apply-to").unwrap_or("all"),
+            priority: value.get("priority").and_then(Value::as_i64).unwrap_or(0),
+            definition: definition.map(table_from).transpose()?.unwrap_or_default(),
+        })
+    }
+
     /// The policy, once everything about it is checked.
     pub(super) fn check(&self) -> Result<Policy, AdminError> {
         check_name("policy", self.name)?;
@@ -50,19 +70,21 @@ impl Admin<'_> {
     pub fn set_policy(&self, vhost: &str, request: &PolicyRequest<'_>) -> Result<(), AdminError> {
         let vhost = self.vhost(vhost)?;
         let policy = request.check()?;
-        vhost.change_by(CLI_USER, |topology| {
-            topology.set_policies([(request.authority, policy)])
-        });
-        let policy = PolicyEvent {
-            vhost: &vhost.name,
-            name: request.name,
-            pattern: request.pattern,
-            apply_to: request.apply_to,
-            priority: request.priority,
-            definition: &request.definition,
-        };
-        self.broker.events.policy_set(CLI_USER, &policy);
+        self.put_policies(&vhost, [(request.authority, policy)]);
         Ok(())
+    }
+
+    /// All at once: each time what applies to all queues is worked out anew.
+    pub(super) fn put_policies(
+        &self,
+        vhost: &VHost,
+        policies: impl IntoIterator<Item = (Authority, Policy)>,
+    ) {
+        let set = vhost.change_by(self.by, |topology| topology.set_policies(policies));
+        for (authority, policy) in set {
+            let events = &self.broker.events;
+            events.policy_set(self.by, &vhost.name, authority, &policy);
+        }
     }
 
     /// Removes a policy.
@@ -76,15 +98,12 @@ impl Admin<'_> {
         name: &str,
     ) -> Result<(), AdminError> {
         let vhost = self.vhost(vhost)?;
-        let cleared = vhost.change_by(CLI_USER, |topology| topology.clear_policy(authority, name));
+        let cleared = vhost.change_by(self.by, |topology| topology.clear_policy(authority, name));
         if !cleared {
             return Err(AdminError::NoSuchParameter);
         }
         let events = &self.broker.events;
-        match authority {
-            Authority::User => events.policy_cleared(CLI_USER, &vhost.name, name),
-            Authority::Operator => events.operator_policy_cleared(CLI_USER, &vhost.name, name),
-        }
+        events.policy_cleared(self.by, &vhost.name, authority, name);
         Ok(())
     }
 

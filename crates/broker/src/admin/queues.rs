@@ -5,7 +5,6 @@ use std::sync::Arc;
 use amqp::FieldTable;
 
 use super::{Admin, AdminError};
-use crate::events::CLI_USER;
 use crate::name::ConnectionId;
 use crate::queue::{Queue, QueueKind};
 
@@ -97,7 +96,7 @@ impl Admin<'_> {
             true => AdminError::QueueInUse,
             false => AdminError::QueueNotEmpty,
         };
-        let remains = vhost.change_by(CLI_USER, |topology| {
+        let remains = vhost.change_by(self.by, |topology| {
             let remains = queue.close(if_unused, if_empty).map_err(|_| refused())?;
             topology.remove_queue(&queue);
             Ok::<_, AdminError>(remains)

@@ -7,7 +7,6 @@ use store::DefinitionChange;
 use super::{Admin, AdminError, check_name};
 use crate::access::{PasswordHash, User, UserMap};
 use crate::definitions;
-use crate::events::CLI_USER;
 
 /// More tags than this, or longer ones, are a mistake.
 const MAX_TAGS: usize = 100;
@@ -53,7 +52,7 @@ impl Admin<'_> {
             self.log_and_put(users, user);
             Ok(())
         })?;
-        self.broker.events.user_created(CLI_USER, name);
+        self.broker.events.user_created(self.by, name);
         Ok(())
     }
 
@@ -89,12 +88,12 @@ impl Admin<'_> {
             (new, other_password, other_tags)
         });
         if new {
-            events.user_created(CLI_USER, name);
+            events.user_created(self.by, name);
         } else if other_password {
-            events.user_password_changed(CLI_USER, name);
+            events.user_password_changed(self.by, name);
         }
         if other_tags {
-            events.user_tags_set(CLI_USER, name, &tags);
+            events.user_tags_set(self.by, name, &tags);
         }
         Ok(())
     }
@@ -124,7 +123,7 @@ impl Admin<'_> {
             self.broker.define(change);
             Ok(())
         })?;
-        self.broker.events.user_deleted(CLI_USER, name);
+        self.broker.events.user_deleted(self.by, name);
         self.broker.connections.end_of_user(name);
         Ok(())
     }
@@ -136,7 +135,7 @@ impl Admin<'_> {
     pub fn change_password(&self, name: &str, password: &str) -> Result<(), AdminError> {
         let password = hashed(password);
         self.change_user(name, |user| user.password = password)?;
-        self.broker.events.user_password_changed(CLI_USER, name);
+        self.broker.events.user_password_changed(self.by, name);
         Ok(())
     }
 
@@ -147,7 +146,7 @@ impl Admin<'_> {
     pub fn set_user_tags(&self, name: &str, tags: Vec<String>) -> Result<(), AdminError> {
         check_tags(&tags)?;
         self.change_user(name, |user| user.tags.clone_from(&tags))?;
-        self.broker.events.user_tags_set(CLI_USER, name, &tags);
+        self.broker.events.user_tags_set(self.by, name, &tags);
         Ok(())
     }
 

@@ -8,8 +8,8 @@ use super::users::check_tags;
 use super::{Admin, AdminError, check_name};
 use crate::access::User;
 use crate::definitions;
-use crate::events::CLI_USER;
 use crate::metadata::{QUEUE_TYPES, VHostMetadata};
+use crate::policy::Authority;
 use crate::vhost::VHost;
 
 /// What is told about a vhost.
@@ -21,6 +21,18 @@ pub struct VHostInfo {
     pub metadata: VHostMetadata,
     /// Its messages are copied to the firehose.
     pub traced: bool,
+}
+
+/// What has gone with a vhost, besides what is in its topology.
+#[derive(Default)]
+struct Gone {
+    /// Users that had permissions.
+    permissions: Vec<Arc<str>>,
+    /// Users that had topic permissions, once for each exchange.
+    topic_permissions: Vec<Arc<str>>,
+    /// Components and names.
+    parameters: Vec<(Arc<str>, Arc<str>)>,
+    policies: Vec<(Authority, Arc<str>)>,
 }
 
 impl Admin<'_> {
@@ -57,7 +69,7 @@ impl Admin<'_> {
         let vhost = self.broker.make_vhost(name.into(), metadata);
         vhosts.insert(vhost.name.clone(), vhost.clone());
         drop(vhosts);
-        self.broker.events.vhost_created(CLI_USER, &vhost);
+        self.broker.events.vhost_created(self.by, &vhost);
         Ok(())
     }
 
@@ -83,20 +95,26 @@ impl Admin<'_> {
     /// # Errors
     /// There is no such vhost.
     pub fn delete_vhost(&self, name: &str) -> Result<(), AdminError> {
+        let mut gone = Gone::default();
         let vhost = {
             // Held until all is logged: a new vhost of that name comes after.
             let mut vhosts = self.broker.vhosts.write();
             let removed = vhosts.remove(name);
             let vhost = removed.ok_or_else(|| AdminError::NoSuchVHost(name.to_owned()))?;
+            for authority in [Authority::Operator, Authority::User] {
+                let names = vhost.read();
+                let names = names.policies(authority).map(|policy| policy.name.clone());
+                gone.policies.extend(names.map(|name| (authority, name)));
+            }
             let logged = vhost.dissolve(|change| {
                 change.undefine(&definitions::vhost_key(name));
-                self.remove_access(name, change);
-                self.broker.parameters.remove_vhost(name, change);
+                self.remove_access(name, change, &mut gone);
+                gone.parameters = self.broker.parameters.remove_vhost(name, change);
             });
             self.broker.note_logged(logged);
             vhost
         };
-        self.broker.events.vhost_deleted(CLI_USER, &vhost);
+        self.tell_of_end(&vhost, &gone);
         self.broker.connections.end_of_vhost(name);
         Ok(())
     }
@@ -110,13 +128,32 @@ impl Admin<'_> {
         Ok(())
     }
 
-    fn remove_access(&self, vhost: &str, change: &mut DefinitionChange) {
+    /// In RabbitMQ's order.
+    fn tell_of_end(&self, vhost: &VHost, gone: &Gone) {
+        let (events, by, name) = (&self.broker.events, self.by, &*vhost.name);
+        for user in &gone.permissions {
+            events.permission_deleted(by, user, name);
+        }
+        for user in &gone.topic_permissions {
+            events.topic_permission_deleted(by, user, name);
+        }
+        events.vhost_deleted(by, vhost);
+        for (component, parameter) in &gone.parameters {
+            events.parameter_cleared(by, name, (component, parameter));
+        }
+        for (authority, policy) in &gone.policies {
+            events.policy_cleared(by, name, *authority, policy);
+        }
+    }
+
+    fn remove_access(&self, vhost: &str, change: &mut DefinitionChange, gone: &mut Gone) {
         self.broker.users.change(|users| {
             for user in users.values_mut() {
                 if user.permissions.contains_key(vhost) {
                     let mut changed = User::clone(user);
                     changed.permissions.remove(vhost);
                     change.undefine(&definitions::permission_key(&user.name, vhost));
+                    gone.permissions.push(user.name.clone());
                     *user = Arc::new(changed);
                 }
             }
@@ -127,6 +164,7 @@ impl Admin<'_> {
                 if !stays {
                     let key = definitions::topic_permission_key(user, of, exchange);
                     change.undefine(&key);
+                    gone.topic_permissions.push(user.clone());
                 }
                 stays
             });

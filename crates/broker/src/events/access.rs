@@ -3,24 +3,16 @@
 
 use amqp::{FieldTable, FieldValue};
 
-use super::{Event, Events};
+use serde_json::Value;
 
-/// A policy that was set.
-#[derive(Debug, Clone, Copy)]
-pub struct PolicyEvent<'a> {
-    /// The vhost that it is in.
-    pub vhost: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// What names it applies to.
-    pub pattern: &'a str,
-    /// What it applies to: `all`, `queues`, …
-    pub apply_to: &'a str,
-    /// Which of several counts.
-    pub priority: i64,
-    /// What it says.
-    pub definition: &'a FieldTable,
-}
+use super::{Event, Events};
+use crate::json::value_from;
+use crate::policy::{Authority, Policy};
+
+/// Operator policies are parameters of this component, too.
+const OPERATOR_POLICY: &str = "operator_policy";
+/// What global parameters have for a component.
+const GLOBAL: &str = "global";
 
 impl Events {
     /// A user is new.
@@ -89,7 +81,8 @@ impl Events {
         });
     }
 
-    /// A user has no permissions for routing keys in a vhost any more.
+    /// A user has no permissions for routing keys in a vhost any more. Of those of one exchange alone
+    /// RabbitMQ tells `permission.deleted`.
     pub fn topic_permission_deleted(&self, by: &str, user: &str, vhost: &str) {
         self.emit(by, || {
             Event::new("topic.permission.deleted")
@@ -98,70 +91,85 @@ impl Events {
         });
     }
 
-    /// A policy was set.
-    pub fn policy_set(&self, by: &str, policy: &PolicyEvent<'_>) {
+    /// A policy was set, or an operator policy, which has no key of its own for it.
+    pub fn policy_set(&self, by: &str, vhost: &str, authority: Authority, policy: &Policy) {
+        if authority == Authority::Operator {
+            self.emit(by, || {
+                let name = (OPERATOR_POLICY, &*policy.name);
+                let settings = FieldValue::Table(settings(policy));
+                of_parameter(set_to(&settings), Some(vhost), name)
+            });
+        }
         self.emit(by, || {
-            let event = Event::new("policy.set")
-                .with("apply-to", policy.apply_to)
-                .with_number("priority", policy.priority)
-                .with(
-                    "definition",
-                    plain(&FieldValue::Table(policy.definition.clone())),
-                )
-                .with("pattern", policy.pattern);
+            let mut event = Event::new("policy.set");
+            for (setting, value) in settings(policy).iter() {
+                event = event.with(setting, plain(value));
+            }
             // The plugin has it behind what was set.
             said_first(event, by)
-                .with("vhost", policy.vhost)
-                .with("name", policy.name)
+                .with("vhost", vhost)
+                .with("name", &*policy.name)
         });
     }
 
     /// A policy has gone.
-    pub fn policy_cleared(&self, by: &str, vhost: &str, name: &str) {
-        self.emit(by, || of_policy("policy.cleared", vhost, name));
-    }
-
-    /// An operator policy has gone.
-    pub fn operator_policy_cleared(&self, by: &str, vhost: &str, name: &str) {
-        self.emit(by, || of_policy("operator.policy.cleared", vhost, name));
-    }
-
-    /// A parameter was set; without a vhost it is a global one.
-    pub fn parameter_set(
-        &self,
-        by: &str,
-        vhost: Option<&str>,
-        (component, name): (&str, &str),
-        value: &FieldValue,
-    ) {
+    pub fn policy_cleared(&self, by: &str, vhost: &str, authority: Authority, name: &str) {
+        let key = match authority {
+            Authority::User => "policy.cleared",
+            Authority::Operator => {
+                self.parameter_cleared(by, vhost, (OPERATOR_POLICY, name));
+                "operator.policy.cleared"
+            }
+        };
         self.emit(by, || {
-            let event = Event::new("parameter.set").with("value", plain(value));
-            of_parameter(event, vhost, component, name)
+            Event::new(key).with("vhost", vhost).with("name", name)
         });
+    }
+
+    /// A parameter was set: that name of that component.
+    pub fn parameter_set(&self, by: &str, vhost: &str, name: (&str, &str), value: &Value) {
+        self.emit(by, || of_parameter(set_to_json(value), Some(vhost), name));
     }
 
     /// A parameter has gone.
-    pub fn parameter_cleared(
-        &self,
-        by: &str,
-        vhost: Option<&str>,
-        (component, name): (&str, &str),
-    ) {
+    pub fn parameter_cleared(&self, by: &str, vhost: &str, name: (&str, &str)) {
         self.emit(by, || {
-            of_parameter(Event::new("parameter.cleared"), vhost, component, name)
+            of_parameter(Event::new("parameter.cleared"), Some(vhost), name)
         });
     }
+
+    /// A global parameter was set. As in RabbitMQ nothing tells that one has gone.
+    pub fn global_parameter_set(&self, by: &str, name: &str, value: &Value) {
+        self.emit(by, || {
+            of_parameter(set_to_json(value), None, (GLOBAL, name))
+        });
+    }
+}
+
+/// What a policy says, in the plugin's order.
+fn settings(policy: &Policy) -> FieldTable {
+    FieldTable::new()
+        .with("apply-to", &*policy.apply_to.to_string())
+        .with("priority", policy.priority)
+        .with("definition", FieldValue::Table(policy.definition.clone()))
+        .with("pattern", policy.pattern.as_str())
+}
+
+fn set_to(value: &FieldValue) -> Event {
+    Event::new("parameter.set").with("value", plain(value))
+}
+
+fn set_to_json(value: &Value) -> Event {
+    // What no field table can hold is told as text.
+    let value = value_from(value).unwrap_or_else(|_| value.to_string().as_str().into());
+    set_to(&value)
 }
 
 fn said_first(event: Event, by: &str) -> Event {
     event.with("user_who_performed_action", by).by_nobody()
 }
 
-fn of_policy(key: &'static str, vhost: &str, name: &str) -> Event {
-    Event::new(key).with("vhost", vhost).with("name", name)
-}
-
-fn of_parameter(mut event: Event, vhost: Option<&str>, component: &str, name: &str) -> Event {
+fn of_parameter(mut event: Event, vhost: Option<&str>, (component, name): (&str, &str)) -> Event {
     event = event.with("name", name).with("component", component);
     match vhost {
         Some(vhost) => event.with("vhost", vhost),
@@ -169,7 +177,7 @@ fn of_parameter(mut event: Event, vhost: Option<&str>, component: &str, name: &s
     }
 }
 
-/// A value of JSON in the types of the plugin, which has one for all whole numbers.
+/// A value of JSON in the types of the plugin, which has one for all whole numbers, and one for others.
 fn plain(value: &FieldValue) -> FieldValue {
     match value {
         FieldValue::Table(table) => {
@@ -181,6 +189,9 @@ fn plain(value: &FieldValue) -> FieldValue {
             )
         }
         FieldValue::Array(items) => FieldValue::Array(items.iter().map(plain).collect()),
+        FieldValue::F64(number) => FieldValue::F32(*number as f32),
+        // An atom there, and told by its name.
+        FieldValue::Void => "null".into(),
         other => match other.as_i64() {
             Some(number) => FieldValue::I64(number),
             None => other.clone(),

@@ -23,7 +23,6 @@ use crate::internal_publish;
 use crate::name::ConnectionId;
 use crate::vhost::VHost;
 
-pub use access::PolicyEvent;
 pub(crate) use definitions::{
     binding_created, binding_deleted, exchange_created, exchange_deleted, queue_created,
     queue_deleted,

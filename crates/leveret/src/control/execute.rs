@@ -33,6 +33,13 @@ pub(super) fn execute(request: Request, shared: &Shared) -> Executed {
         | Request::SetTracing { .. }
         | Request::SetPermissions { .. }
         | Request::ClearPermissions { .. } => vhost(request, admin),
+        Request::SetTopicPermissions { .. } | Request::ClearTopicPermissions { .. } => {
+            topic_permission(request, admin)
+        }
+        Request::SetParameter { .. }
+        | Request::ClearParameter { .. }
+        | Request::SetGlobalParameter { .. }
+        | Request::ClearGlobalParameter { .. } => parameter(request, admin),
         Request::SetPolicy { .. } | Request::ClearPolicy { .. } => policy(request, admin),
         Request::DeleteQueue { .. } | Request::PurgeQueue { .. } => queue(request, admin),
         list => lists::list(list, shared),
@@ -83,6 +90,56 @@ fn vhost(request: Request, admin: Admin<'_>) -> Executed {
     .map_err(failure)
 }
 
+fn topic_permission(request: Request, admin: Admin<'_>) -> Executed {
+    match request {
+        Request::SetTopicPermissions {
+            vhost,
+            user,
+            exchange,
+            write,
+            read,
+        } => admin.set_topic_permissions(&vhost, &user, &exchange, [&write, &read]),
+        Request::ClearTopicPermissions {
+            vhost,
+            user,
+            exchange,
+        } => admin.clear_topic_permissions(&vhost, &user, exchange.as_deref()),
+        _ => Ok(()),
+    }
+    .map(|()| Value::Null)
+    .map_err(failure)
+}
+
+fn parameter(request: Request, admin: Admin<'_>) -> Executed {
+    match request {
+        Request::SetParameter {
+            vhost,
+            component,
+            name,
+            value,
+        } => admin.set_parameter(&vhost, &component, &name, decoded(&value)?),
+        Request::ClearParameter {
+            vhost,
+            component,
+            name,
+        } => admin.clear_parameter(&vhost, &component, &name),
+        Request::SetGlobalParameter { name, value } => {
+            admin.set_global_parameter(&name, decoded(&value)?)
+        }
+        Request::ClearGlobalParameter { name } => admin.clear_global_parameter(&name),
+        _ => Ok(()),
+    }
+    .map(|()| Value::Null)
+    .map_err(failure)
+}
+
+fn decoded(text: &str) -> Executed {
+    serde_json::from_str(text).map_err(|error| {
+        let text = format!("JSON decoding error. Reason: {error}");
+        failed(status::UNAVAILABLE, &text)
+    })
+}
+
 fn policy(request: Request, admin: Admin<'_>) -> Executed {
     match request {
         Request::SetPolicy {
@@ -94,12 +151,7 @@ fn policy(request: Request, admin: Admin<'_>) -> Executed {
             priority,
             definition,
         } => {
-            let definition: Value = serde_json::from_str(&definition).map_err(|error| {
-                failed(
-                    status::UNAVAILABLE,
-                    &format!("JSON decoding error. Reason: {error}"),
-                )
-            })?;
+            let definition = decoded(&definition)?;
             let invalid = |text: &str| {
                 let text = format!("Validation failed\n\n{text}\n");
                 failed(status::UNAVAILABLE, &text)

@@ -70,6 +70,49 @@ pub enum Request {
     ListUserPermissions {
         user: String,
     },
+    SetTopicPermissions {
+        vhost: String,
+        user: String,
+        exchange: String,
+        write: String,
+        read: String,
+    },
+    ClearTopicPermissions {
+        vhost: String,
+        user: String,
+        /// All of them, where none is named.
+        exchange: Option<String>,
+    },
+    ListTopicPermissions {
+        vhost: String,
+    },
+    ListUserTopicPermissions {
+        user: String,
+    },
+    SetParameter {
+        vhost: String,
+        component: String,
+        name: String,
+        /// JSON, as in a policy.
+        value: String,
+    },
+    ClearParameter {
+        vhost: String,
+        component: String,
+        name: String,
+    },
+    ListParameters {
+        vhost: String,
+    },
+    SetGlobalParameter {
+        name: String,
+        /// JSON, as in a policy.
+        value: String,
+    },
+    ClearGlobalParameter {
+        name: String,
+    },
+    ListGlobalParameters,
     SetPolicy {
         operator: bool,
         vhost: String,

@@ -112,7 +112,7 @@ fn import(call: &Call) -> Result<(), Failed> {
     let imported = call.ask(&Request::ImportDefinitions { definitions })?;
     let warnings = imported.get("warnings").and_then(Value::as_array);
     for warning in warnings.into_iter().flatten().filter_map(Value::as_str) {
-        let _ = writeln!(io::stderr(), "Warning: {warning}");
+        call.output.warn(warning);
     }
     let entries = imported.get("entries").and_then(Value::as_u64).unwrap_or(0);
     let closing = format!("Successfully imported {entries} definitions.");

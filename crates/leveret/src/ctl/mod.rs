@@ -14,9 +14,11 @@ mod exchanges;
 mod help;
 mod node;
 mod output;
+mod parameters;
 mod permissions;
 mod policies;
 mod queues;
+mod topic_permissions;
 mod users;
 mod vhosts;
 
@@ -31,7 +33,10 @@ use command::{Call, Command, Failed};
 const GROUPS: &[(&str, &[&[Command]])] = &[
     ("Nodes", &[node::COMMANDS]),
     ("Users", &[users::COMMANDS]),
-    ("Access Control", &[permissions::COMMANDS]),
+    (
+        "Access Control",
+        &[permissions::COMMANDS, topic_permissions::COMMANDS],
+    ),
     (
         "Monitoring, observability and health checks",
         &[
@@ -41,6 +46,7 @@ const GROUPS: &[(&str, &[&[Command]])] = &[
             consumers::COMMANDS,
         ],
     ),
+    ("Parameters", &[parameters::COMMANDS]),
     ("Policies", &[policies::COMMANDS]),
     ("Virtual hosts", &[vhosts::COMMANDS]),
     ("Definitions", &[definitions::COMMANDS]),

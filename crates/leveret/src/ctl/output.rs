@@ -62,6 +62,20 @@ impl Output {
         }
     }
 
+    /// Warns of something, on standard error.
+    pub fn warn(&self, text: &str) {
+        // A reader that has left has seen enough.
+        let _ = writeln!(io::stderr(), "Warning: {text}");
+    }
+
+    /// The same without the names of columns in tables.
+    pub fn without_headers(&self) -> Output {
+        Output {
+            headers: false,
+            ..*self
+        }
+    }
+
     /// Prints rows, of which only these columns.
     pub fn rows(&self, columns: &[&str], rows: &[Value]) -> Result<(), Failed> {
         let text = match self.formatter {

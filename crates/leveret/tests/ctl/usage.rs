@@ -67,6 +67,9 @@ fn help_names_every_command() {
             clear_operator_policy list_operator_policies add_vhost delete_vhost list_vhosts trace_on trace_off \
             add_user delete_user list_users change_password set_user_tags authenticate_user \
             set_permissions clear_permissions list_permissions list_user_permissions list_queues \
+            set_topic_permissions clear_topic_permissions list_topic_permissions \
+            list_user_topic_permissions set_parameter clear_parameter list_parameters \
+            set_global_parameter clear_global_parameter list_global_parameters \
             list_exchanges list_bindings list_consumers delete_queue purge_queue \
             export_definitions import_definitions status stop ping version";
         for command in commands.split_whitespace() {

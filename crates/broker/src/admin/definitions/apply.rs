@@ -1,15 +1,9 @@
 //! Carrying out an import that was checked.
 
-use std::sync::Arc;
-
-use store::DefinitionChange;
-
 use super::Imported;
 use super::plan::{BindingPlan, Plan, TopologyPlan};
 use crate::admin::{Admin, AdminError};
 use crate::binding::{Binding, Destination, DestinationKey};
-use crate::definitions;
-use crate::events::CLI_USER;
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -34,15 +28,11 @@ impl Plan {
             let [configure, write, read] = patterns;
             admin.set_permissions(vhost, user, [configure, write, read])?;
         }
-        set_topic_permissions(admin, self.topic_permissions);
-        let broker = admin.broker;
-        let log = |change| broker.define(change);
-        broker
-            .parameters
-            .set(self.parameters, self.global_parameters, log);
+        admin.put_topic_permissions(self.topic_permissions);
+        admin.put_parameters(self.parameters, self.global_parameters);
         for (name, topology) in self.topologies {
-            if let Some(vhost) = broker.vhost(&name) {
-                topology.apply(&vhost, &mut warnings);
+            if let Some(vhost) = admin.broker.vhost(&name) {
+                topology.apply(admin, &vhost, &mut warnings);
             }
         }
         Ok(Imported {
@@ -52,39 +42,21 @@ impl Plan {
     }
 }
 
-fn set_topic_permissions(admin: &Admin<'_>, all: Vec<([Arc<str>; 3], [String; 2])>) {
-    admin.broker.users.change_topic(|topic| {
-        let mut change = DefinitionChange::default();
-        for (key, patterns) in all {
-            if topic.get(&key) == Some(&patterns) {
-                continue;
-            }
-            let ([user, vhost, exchange], [write, read]) = (&key, &patterns);
-            change.define(
-                &definitions::topic_permission_key(user, vhost, exchange),
-                &definitions::topic_permission_value(write, read),
-            );
-            topic.insert(key, patterns);
-        }
-        admin.broker.define(change);
-    });
-}
-
 impl TopologyPlan {
-    fn apply(self, vhost: &VHost, warnings: &mut Vec<String>) {
-        // All at once: each time what applies to all queues is worked out anew.
-        vhost.change_by(CLI_USER, |topology| topology.set_policies(self.policies));
-        in_parts(vhost, self.exchanges, |topology, (name, options)| {
+    fn apply(self, admin: &Admin<'_>, vhost: &VHost, warnings: &mut Vec<String>) {
+        admin.put_policies(vhost, self.policies);
+        let by = admin.by;
+        in_parts(by, vhost, self.exchanges, |topology, (name, options)| {
             if !topology.exchanges.contains_key(&name) {
                 topology.insert_exchange(vhost.make_exchange(name, options));
             }
         });
-        in_parts(vhost, self.queues, |topology, (name, options)| {
+        in_parts(by, vhost, self.queues, |topology, (name, options)| {
             if !topology.queues.contains_key(&name) {
                 topology.insert_queue(vhost.make_queue(name, options));
             }
         });
-        in_parts(vhost, self.bindings, |topology, binding| {
+        in_parts(by, vhost, self.bindings, |topology, binding| {
             if let Err(warning) = bind(topology, binding) {
                 warnings.push(warning);
             }
@@ -92,13 +64,11 @@ impl TopologyPlan {
     }
 }
 
-fn in_parts<T>(vhost: &VHost, all: Vec<T>, mut each: impl FnMut(&mut Topology, T)) {
+fn in_parts<T>(by: &str, vhost: &VHost, all: Vec<T>, mut each: impl FnMut(&mut Topology, T)) {
     let mut all = all.into_iter().peekable();
     while all.peek().is_some() {
         let part = all.by_ref().take(MAX_PER_HOLD);
-        vhost.change_by(CLI_USER, |topology| {
-            part.for_each(|entry| each(topology, entry))
-        });
+        vhost.change_by(by, |topology| part.for_each(|entry| each(topology, entry)));
     }
 }
 

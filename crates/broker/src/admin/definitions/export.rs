@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::RABBITMQ_VERSION;
 use crate::admin::Admin;
+use crate::admin::parameters::settings;
 use crate::binding::Destination;
 use crate::json::table_to;
-use crate::policy::{Authority, Policy};
+use crate::policy::Authority;
 use crate::topology::Topology;
 use crate::vhost::VHost;
 
@@ -138,15 +139,6 @@ fn operator_policies(vhost: &str, topology: &Topology) -> Vec<Value> {
         })
     });
     all.collect()
-}
-
-fn settings(policy: &Policy) -> Value {
-    json!({
-        "pattern": policy.pattern.as_str(),
-        "apply-to": policy.apply_to.to_string(),
-        "priority": policy.priority,
-        "definition": table_to(&policy.definition),
-    })
 }
 
 /// Without exclusive queues, which end with their connections.

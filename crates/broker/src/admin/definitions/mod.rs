@@ -12,6 +12,7 @@ mod plan;
 use serde_json::Value;
 
 use super::{Admin, AdminError};
+use crate::events::INTERNAL_USER;
 use plan::Plan;
 
 /// The release whose definitions these are.
@@ -38,6 +39,10 @@ impl Admin<'_> {
     /// Something in it makes no sense, and which entry it is; nothing was changed then.
     pub fn import_definitions(&self, definitions: &Value) -> Result<Imported, AdminError> {
         let plan = Plan::new(self, definitions).map_err(AdminError::Invalid)?;
-        plan.apply(self)
+        // As in RabbitMQ it is the broker that does what a file says.
+        plan.apply(&Admin {
+            by: INTERNAL_USER,
+            ..*self
+        })
     }
 }

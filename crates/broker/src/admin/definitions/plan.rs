@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::entry::{Entry, entries, tags};
 use super::export::is_own;
 use crate::access::{PasswordHash, Permissions};
+use crate::admin::topic_permissions::check_patterns;
 use crate::admin::users::check_tags;
 use crate::admin::vhosts::check_vhost;
 use crate::admin::{Admin, AdminError, PolicyRequest, check_name};
@@ -16,7 +17,6 @@ use crate::binding::DestinationKey;
 use crate::error::Resource;
 use crate::events;
 use crate::exchange::{ExchangeKind, ExchangeOptions};
-use crate::json::table_from;
 use crate::metadata::VHostMetadata;
 use crate::policy::{Authority, Policy};
 use crate::queue::QueueOptions;
@@ -85,8 +85,8 @@ impl Plan {
         plan.each(all, "global_parameters", |plan, entry| {
             plan.global_parameter(entry)
         })?;
-        plan.each(all, "parameters", |plan, entry| plan.parameter(entry))?;
         plan.each(all, "policies", |plan, entry| plan.policy(entry))?;
+        plan.each(all, "parameters", |plan, entry| plan.parameter(entry))?;
         plan.each(all, "exchanges", |plan, entry| plan.exchange(entry))?;
         plan.each(all, "queues", |plan, entry| plan.queue(admin, entry))?;
         plan.each(all, "bindings", |plan, entry| plan.binding(entry))?;
@@ -204,7 +204,9 @@ impl Plan {
     fn topic_permission(&mut self, entry: &Entry<'_>) -> Result<(), String> {
         let (user, vhost) = self.user_in_vhost(entry)?;
         let key = [user, vhost, entry.name("exchange")?].map(Arc::from);
-        let patterns = [entry.text("write")?, entry.text("read")?].map(str::to_owned);
+        let patterns = [entry.text("write")?, entry.text("read")?];
+        check_patterns(patterns).map_err(|text| entry.error(text))?;
+        let patterns = patterns.map(str::to_owned);
         if self.topic_permissions.is_empty() {
             let text = "topic permissions are kept, but have no effect yet";
             self.warnings.push(text.to_owned());
@@ -257,19 +259,8 @@ impl Plan {
                 return Ok(());
             }
         };
-        let text = |key| value.get(key).and_then(Value::as_str);
-        let definition = value.get("definition").and_then(Value::as_object);
-        let definition = definition
-            .map(table_from)
-            .unwrap_or_else(|| Ok(FieldTable::new()));
-        let request = PolicyRequest {
-            authority,
-            name,
-            pattern: text("pattern").ok_or_else(|| entry.error("pattern is missing"))?,
-            apply_to: text("apply-to").unwrap_or("all"),
-            priority: value.get("priority").and_then(Value::as_i64).unwrap_or(0),
-            definition: definition.map_err(|text| entry.error(text))?,
-        };
+        let request = PolicyRequest::from_parameter(authority, name, &value)
+            .map_err(|text| entry.error(text))?;
         self.add_policy(entry, &request)
     }
 

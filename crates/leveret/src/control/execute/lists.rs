@@ -1,6 +1,8 @@
 //! Lists: all that is known of each entry, under the names of `rabbitmqctl`'s columns.
 
-use broker::admin::{Admin, BindingInfo, ConsumerInfo, ExchangeInfo, QueueInfo};
+use broker::admin::{
+    Admin, BindingInfo, ConsumerInfo, ExchangeInfo, ParameterInfo, QueueInfo, TopicPermissionInfo,
+};
 use broker::json::{entries_to, table_to};
 use broker::policy::Policy;
 use serde_json::{Value, json};
@@ -25,6 +27,23 @@ pub(super) fn list(request: Request, shared: &Shared) -> Executed {
             granted
                 .iter()
                 .map(|info| permission("vhost", &info.vhost, &info.patterns))
+                .collect()
+        }
+        Request::ListTopicPermissions { vhost } => {
+            let granted = admin.list_topic_permissions(&vhost).map_err(failure)?;
+            granted.iter().map(topic_permission).collect()
+        }
+        Request::ListUserTopicPermissions { user } => {
+            let granted = admin.list_user_topic_permissions(&user).map_err(failure)?;
+            granted.iter().map(topic_permission).collect()
+        }
+        Request::ListParameters { vhost } => {
+            let all = admin.list_vhost_parameters(&vhost).map_err(failure)?;
+            all.iter().map(parameter).collect()
+        }
+        Request::ListGlobalParameters => {
+            let all = admin.list_global_parameters().into_iter();
+            all.map(|(name, value)| json!({"name": &*name, "value": value.to_string()}))
                 .collect()
         }
         Request::ListPolicies { operator, vhost } => {
@@ -79,6 +98,26 @@ fn vhosts(admin: Admin<'_>) -> Vec<Value> {
 fn permission(of: &str, name: &str, patterns: &[String; 3]) -> Value {
     let [configure, write, read] = patterns;
     json!({of: name, "configure": configure, "write": write, "read": read})
+}
+
+fn topic_permission(info: &TopicPermissionInfo) -> Value {
+    let [write, read] = &info.patterns;
+    json!({
+        "vhost": &*info.vhost,
+        "user": &*info.user,
+        "exchange": &*info.exchange,
+        "write": write,
+        "read": read,
+    })
+}
+
+fn parameter(parameter: &ParameterInfo) -> Value {
+    json!({
+        "component": &*parameter.component,
+        "name": &*parameter.name,
+        // Text, also among JSON: as rabbitmqctl shows it.
+        "value": parameter.value.to_string(),
+    })
 }
 
 fn policy(vhost: &str, policy: &Policy) -> Value {

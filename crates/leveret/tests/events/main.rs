@@ -1,14 +1,14 @@
 //! The event exchange: `amq.rabbitmq.event` tells what happens in the broker.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod administration;
 
 use std::collections::BTreeMap;
 use std::future::Future as _;
 use std::task::Poll;
 
-use broker::VHostMetadata;
-use broker::admin::{Admin, AdminError, PolicyRequest};
-use broker::policy::Authority;
 use client::{
     Connection, ConsumeOptions, Error, ExchangeOptions, FieldTable, FieldValue, Options, Property,
     QueueOptions,
@@ -363,140 +363,6 @@ fn nothing_is_told_while_nothing_is_bound() {
         let deleted = events.connection.delete_queue(events.channel, EVENTS).await;
         deleted.expect("delete-ok");
         assert!(!flag());
-    });
-}
-
-#[test]
-fn other_vhosts_tell_it_in_the_first_one() {
-    within(seconds(20), async {
-        let server = InProcess::start("events-vhosts");
-        let mut events = Listening::to(&server.options, "#").await;
-        let admin = server.broker.admin();
-        let said = VHostMetadata {
-            description: "another one".into(),
-            ..VHostMetadata::default()
-        };
-        admin.add_vhost("other", said).expect("it is new");
-        let created = events.all().await;
-        let (last, exchanges) = created.split_last().expect("events");
-        assert_eq!(exchanges.len(), 7);
-        for (key, headers) in exchanges {
-            assert_eq!(
-                (&**key, headers.get("vhost")),
-                ("exchange.created", Some(&"other".into()))
-            );
-        }
-        assert_eq!(
-            (&*last.0, last.1.get("name")),
-            ("vhost.created", Some(&"other".into()))
-        );
-        assert_eq!(last.1.get("tracing"), Some(&false.into()));
-        // Only the first one has the exchange itself.
-        let names = exchanges.iter().map(|(_, headers)| headers.get("name"));
-        assert_eq!(
-            names.filter(|name| *name == Some(&EXCHANGE.into())).count(),
-            0
-        );
-        let (connection, channel) = (&mut events.connection, events.channel);
-        let passive = ExchangeOptions {
-            passive: true,
-            ..ExchangeOptions::default()
-        };
-        let declared = connection.declare_exchange(channel, EXCHANGE, "topic", &passive);
-        declared.await.expect("it is there");
-    });
-}
-
-#[test]
-fn administration_is_told() {
-    within(seconds(20), async {
-        let server = InProcess::start("events-admin");
-        let mut events = Listening::to(&server.options, "#").await;
-        administer(&server.broker.admin()).expect("all makes sense");
-        let all = events.all().await;
-        let cli = || FieldTable::new().with("user_who_performed_action", "rmq-cli");
-        let bob = || cli().with("name", "bob");
-        let of_bob = |headers: FieldTable| headers.with("vhost", "/").with("user", "bob");
-        let patterns = cli()
-            .with("read", "c")
-            .with("write", "b")
-            .with("configure", "a");
-        let of_policy = |headers: FieldTable| headers.with("vhost", "/").with("name", "p");
-        let policy = FieldTable::new()
-            .with("apply-to", "queues")
-            .with("priority", 3_i64)
-            .with("definition", FieldTable::new().with("max-length", 3_i64))
-            .with("pattern", "^a")
-            .with("user_who_performed_action", "rmq-cli");
-        let tags = cli().with("tags", texts(&["management", "policymaker"]));
-        let expected: [(&str, FieldTable); 9] = [
-            ("user.created", bob()),
-            ("user.password.changed", bob()),
-            ("user.tags.set", tags.with("name", "bob")),
-            ("permission.created", of_bob(patterns)),
-            ("permission.deleted", of_bob(cli())),
-            ("user.deleted", bob()),
-            ("policy.set", of_policy(policy)),
-            ("policy.cleared", of_policy(cli())),
-            ("operator.policy.cleared", of_policy(cli())),
-        ];
-        let expected = expected.map(|(key, headers)| (key.to_owned(), headers));
-        let without_setting: Vec<_> = {
-            let mut set = 0;
-            // Both policies are set; that is told in the same words.
-            let first = |(key, _): &Event| {
-                set += usize::from(key == "policy.set");
-                key != "policy.set" || set == 1
-            };
-            all.into_iter().filter(first).collect()
-        };
-        assert_eq!(without_setting, expected);
-    });
-}
-
-fn administer(admin: &Admin<'_>) -> Result<(), AdminError> {
-    admin.add_user("bob", "secret")?;
-    admin.change_password("bob", "other")?;
-    admin.set_user_tags("bob", vec!["management".into(), "policymaker".into()])?;
-    admin.set_permissions("/", "bob", ["a", "b", "c"])?;
-    admin.clear_permissions("/", "bob")?;
-    admin.delete_user("bob")?;
-    for authority in [Authority::User, Authority::Operator] {
-        let policy = PolicyRequest {
-            authority,
-            name: "p",
-            pattern: "^a",
-            apply_to: "queues",
-            priority: 3,
-            definition: FieldTable::new().with("max-length", 3),
-        };
-        admin.set_policy("/", &policy)?;
-        admin.clear_policy("/", authority, "p")?;
-    }
-    Ok(())
-}
-
-/// What goes with a vhost is told like what goes by itself.
-#[test]
-fn a_vhost_is_told_with_what_is_in_it() {
-    within(seconds(20), async {
-        let server = InProcess::start("events-vhost-end");
-        let admin = server.broker.admin();
-        let added = admin.add_vhost("other", VHostMetadata::default());
-        added.expect("it is new");
-        let mut events = Listening::to(&server.options, "#").await;
-        admin.delete_vhost("other").expect("it is there");
-        let keys = events.keys().await;
-        let (last, exchanges) = keys.split_last().expect("events");
-        assert_eq!(last, "vhost.deleted");
-        assert_eq!(exchanges, ["exchange.deleted"; 7]);
-        // The one where they are told: nobody is left to hear of it.
-        admin.delete_vhost("/").expect("it is there");
-        assert!(!server.broker.events.wanted());
-        let added = admin.add_vhost("/", VHostMetadata::default());
-        added.expect("it is new again");
-        let vhost = server.broker.vhost("/").expect("it is there");
-        assert_eq!(vhost.queue_count(), 0);
     });
 }
 
