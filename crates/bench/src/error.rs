@@ -36,6 +36,8 @@ pub enum Error {
     },
     #[error("cannot start a runtime: {0}")]
     Runtime(#[source] std::io::Error),
+    #[error("leveret ctl: {0}")]
+    Ctl(#[source] std::io::Error),
     #[error("a load thread panicked; see its message above")]
     Panicked,
     #[error("no message arrived during a round: the broker does not deliver")]
