@@ -122,6 +122,9 @@ struct Shared {
     options: Options,
     reliable: Reliable,
     progress: Arc<Progress>,
+    /// Consumers that are not there yet: producers wait for them, because shards are shared anew
+    /// with each that comes.
+    awaited: AtomicUsize,
     /// Producers that may still publish.
     producing: AtomicUsize,
 }
@@ -134,6 +137,7 @@ fn run(side: &Side, args: &Args, target: &Target) -> Result<Figures, Error> {
         options: target.options.clone(),
         reliable,
         progress: Progress::of(PAIRS),
+        awaited: AtomicUsize::new(PAIRS),
         producing: AtomicUsize::new(PAIRS),
     });
     let progress = &shared.progress;
@@ -171,6 +175,9 @@ fn run(side: &Side, args: &Args, target: &Target) -> Result<Figures, Error> {
 async fn produce(load: Arc<Shared>, flow: usize, message: Message) -> Result<u64, Error> {
     let mut producer = Producer::connect(&load.options, message).await?;
     producer.confirm_within(load.reliable.window).await?;
+    while load.awaited.load(Ordering::Acquire) > 0 && !load.progress.stopped() {
+        tokio::time::sleep(POLL).await;
+    }
     while !load.progress.stopped() {
         producer.step(u64::MAX).await?;
         load.progress.flows[flow].set_sent(producer.next());
@@ -190,6 +197,7 @@ async fn consume(load: Arc<Shared>, flow: usize, queue: String) -> Result<u64, E
     let acks = Acks::Batch { prefetch };
     let mut consumer = Consumer::connect(&load.options, &queue, acks).await?;
     consumer.of_several_producers();
+    load.awaited.fetch_sub(1, Ordering::Release);
     let over = || load.producing.load(Ordering::Acquire) == 0 && load.progress.in_flight() == 0;
     while !over() {
         let taking = consumer.take(|_| ());
