@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::case::{Case, Kind};
+use crate::case::Case;
 use crate::catalogue;
 
 pub const HELP: &str = "\
@@ -23,16 +23,16 @@ For the cases of persistent messages that directory should be on a real disk.
                       (default 1000000, which needs 4 GB of disk)
   --full              As --backlog 5000000, which needs 12 GB of disk
   --uri URI           Measure the broker at amqp://user:password@host:port/vhost:
-                      without 'start', without restarts, without the bare loop
-                      of 'confirm', and with its log as it is
+                      without 'start' and 'sharded', without restarts, without
+                      the bare loop of 'confirm', and with its log as it is
   --broker-pid PID    Its process, for CPU time, memory and bytes written
                       (on this machine)
   --list              List the cases
   --help              Show this text
 
-Before the cases w3, w3-4, confirm, latency, tx and w1 messages flow until the
-broker's log uses its files again, as it does in the long run; this takes some
-seconds. w3-4 is compared with w3 of the same run.";
+Before the cases w3, w3-4, confirm, latency, tx, w1 and sharded messages flow
+until the broker's log uses its files again, as it does in the long run; this
+takes some seconds. w3-4 is compared with w3 of the same run.";
 
 /// Messages of the case `backlog`.
 const BACKLOG: u64 = 1_000_000;
@@ -99,10 +99,12 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Action, String> 
         return Err("--broker-pid needs --uri".into());
     }
     if args.uri.is_some() {
-        args.cases.retain(|case| !matches!(case.kind, Kind::Start));
+        args.cases.retain(|case| !case.kind.needs_own_broker());
     }
     match args.cases.is_empty() {
-        true => Err("no case left to measure: 'start' needs a broker of bench's own".into()),
+        true => Err(
+            "no case left to measure: 'start' and 'sharded' need a broker of bench's own".into(),
+        ),
         false => Ok(Action::Run(args)),
     }
 }

@@ -36,8 +36,26 @@ pub enum Kind {
     Start,
     /// Memory per idle connection.
     Connections,
+    /// Routing by very many bindings.
+    Topic,
+    /// The end of a queue with many bindings.
+    Unbind,
+    /// Very many queues.
+    ManyQueues,
+    /// Messages that expire.
+    Ttl,
+    /// A sharded exchange.
+    Sharded,
     /// CPU time of the load tester.
     Generator,
+}
+
+impl Kind {
+    /// Whether it can only be measured on a broker of bench's own.
+    pub fn needs_own_broker(&self) -> bool {
+        // One asks how it started, the other sets a policy.
+        matches!(self, Kind::Start | Kind::Sharded)
+    }
 }
 
 /// Streams of messages, each through its own queue.

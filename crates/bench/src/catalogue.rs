@@ -30,6 +30,7 @@ pub fn all() -> Vec<Case> {
     )];
     cases.extend(transient_streams());
     cases.extend(durable());
+    cases.extend(queue_features());
     cases.extend([
         ping_pong("w2-1", "ping-pong, 1 channel", 1),
         ping_pong("w2-10", "ping-pong, 10 channels of one connection", 10),
@@ -134,6 +135,45 @@ fn durable() -> [Case; 7] {
             about: "filling a durable queue, restarting on it, emptying it",
             kind: Kind::Backlog,
             seasoned: false,
+        },
+    ]
+}
+
+fn queue_features() -> [Case; 5] {
+    let case = |name, about, kind| Case {
+        name,
+        about,
+        kind,
+        seasoned: false,
+    };
+    [
+        case(
+            "topic",
+            "routing by 10,000 bindings of a topic exchange, keys ever new",
+            Kind::Topic,
+        ),
+        case(
+            "unbind",
+            "deleting a queue with 3,000 bindings, beside a publisher",
+            Kind::Unbind,
+        ),
+        case(
+            "queues",
+            "100,000 durable queues: declaring them, memory, restart",
+            Kind::ManyQueues,
+        ),
+        case(
+            "ttl",
+            "1,000,000 messages that expire, beside as many that are purged",
+            Kind::Ttl,
+        ),
+        Case {
+            seasoned: true,
+            ..case(
+                "sharded",
+                "four producers on a sharded exchange, beside four plain queues",
+                Kind::Sharded,
+            )
         },
     ]
 }

@@ -17,6 +17,10 @@ pub enum Error {
     OutOfOrder { expected: u64, got: u64 },
     #[error("the queue holds {found} messages, not {wanted}: the broker lost or doubled some")]
     Depth { wanted: u64, found: u64 },
+    #[error(
+        "only {found} of {count} messages still waited when the last came: too slow to measure"
+    )]
+    ExpiredEarly { count: u64, found: u64 },
     #[error("the {role} did not finish within {limit:?}: the broker stands still")]
     Stuck { role: &'static str, limit: Duration },
     #[error("the {role} got {event} from the broker")]
@@ -36,6 +40,8 @@ pub enum Error {
     },
     #[error("cannot start a runtime: {0}")]
     Runtime(#[source] std::io::Error),
+    #[error("leveret ctl: {0}")]
+    Ctl(#[source] std::io::Error),
     #[error("a load thread panicked; see its message above")]
     Panicked,
     #[error("no message arrived during a round: the broker does not deliver")]

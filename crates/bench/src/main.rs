@@ -22,7 +22,8 @@ use std::process::ExitCode;
 
 use args::{Action, Args};
 use case::{Case, Earlier, Kind, Outcome, Row, Stream};
-use cases::{backlog, confirm, connections, generator, latency, ping_pong, stream, tx, w1};
+use cases::{backlog, confirm, connections, generator, latency, many_queues, ping_pong};
+use cases::{sharded, stream, topic, ttl, tx, unbind, w1};
 use catalogue::W3;
 use error::Error;
 use load::season::{Seasoned, season};
@@ -128,6 +129,11 @@ fn measure_case(
         Kind::W1 => readings(args, || w1::round(args, target)),
         Kind::Generator => readings(args, || generator::round(args, target)),
         Kind::Backlog => backlog::measure(args, target),
+        Kind::Topic => readings(args, || topic::round(args, target)),
+        Kind::Unbind => readings(args, || unbind::round(args, target)),
+        Kind::ManyQueues => many_queues::measure(target),
+        Kind::Ttl => ttl::measure(target),
+        Kind::Sharded => readings(args, || sharded::round(args, target)),
         Kind::Start => Ok(Row::Start(target.start_figures()?).into()),
         Kind::Connections => Ok(Row::Connections(connections::measure(args, target)?).into()),
     }

@@ -1,7 +1,9 @@
 //! The broker under measurement: one of our own, started for a case, or one that runs already.
 
 use std::env;
+use std::io;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::{Connection, Options};
@@ -14,6 +16,8 @@ use crate::measure::run_local;
 
 /// Files that the broker may need beside its connections.
 const SPARE_FILES: u64 = 1000;
+/// How long a broker may take to end in order.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
 
 pub struct Target {
     pub options: Options,
@@ -99,12 +103,26 @@ impl Target {
     /// Kills a broker of our own and starts it again; returns the time from its start until a client
     /// had opened a connection.
     pub fn crash_and_restart(&mut self) -> Result<Duration, Error> {
-        let Some(broker) = &mut self.own else {
-            unreachable!("only asked of a broker of our own");
-        };
-        broker.crash_and_restart()?;
-        self.pid = Some(broker.pid());
+        self.start_again_after(Broker::kill)
+    }
+
+    /// The same, but the broker ends in order.
+    pub fn restart(&mut self) -> Result<Duration, Error> {
+        self.start_again_after(|broker| {
+            broker.terminate()?;
+            broker.wait(STOP_LIMIT).map(drop)
+        })
+    }
+
+    fn start_again_after(
+        &mut self,
+        end: impl FnOnce(&mut Broker) -> Result<(), testkit::Error>,
+    ) -> Result<Duration, Error> {
+        let broker = self.own_broker();
+        end(broker)?;
+        broker.start_again()?;
         let start_time = broker.start_time();
+        self.pid = Some(broker.pid());
         let printed = Instant::now();
         let time = run_local(async {
             let connection = Connection::connect(&self.options).await?;
@@ -113,6 +131,30 @@ impl Target {
             Ok(time)
         })?;
         Ok(time)
+    }
+
+    fn own_broker(&mut self) -> &mut Broker {
+        match &mut self.own {
+            Some(broker) => broker,
+            None => unreachable!("only asked of a broker of our own"),
+        }
+    }
+
+    /// Runs `leveret ctl` on a broker of our own.
+    pub fn ctl(&self, words: &[&str]) -> Result<(), Error> {
+        let Some(data_dir) = self.data_dir() else {
+            unreachable!("only asked of a broker of our own");
+        };
+        let mut command = Command::new(binary()?);
+        command.arg("ctl").arg("--data-dir").arg(data_dir);
+        let done = command.args(words).output().map_err(Error::Ctl)?;
+        match done.status.success() {
+            true => Ok(()),
+            false => {
+                let text = String::from_utf8_lossy(&done.stderr).into_owned();
+                Err(Error::Ctl(io::Error::other(text)))
+            }
+        }
     }
 
     /// Fails early where the broker may not open as many files as there will be connections.

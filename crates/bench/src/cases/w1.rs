@@ -100,7 +100,7 @@ async fn produce(
 ) -> Result<(u64, Duration), Error> {
     let message = Message {
         exchange: EXCHANGE.into(),
-        routing_key: String::new(),
+        routing_keys: ["".into()].into(),
         body: BODY,
         persistent: true,
     };

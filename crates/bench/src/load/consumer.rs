@@ -24,6 +24,7 @@ pub struct Consumer {
     connection: Connection,
     channel: u16,
     acks: Acks,
+    ordered: bool,
     next: u64,
     quit: bool,
 }
@@ -45,9 +46,15 @@ impl Consumer {
             connection,
             channel,
             acks,
+            ordered: true,
             next: 0,
             quit: false,
         })
+    }
+
+    /// The messages are only counted: each producer numbers its own.
+    pub fn of_several_producers(&mut self) {
+        self.ordered = false;
     }
 
     /// Number of the message that must come next: how many have come.
@@ -77,7 +84,7 @@ impl Consumer {
             match delivery.body.split_first_chunk::<NUMBER>() {
                 Some((number, rest)) => {
                     let (expected, got) = (self.next, u64::from_be_bytes(*number));
-                    if got != expected {
+                    if self.ordered && got != expected {
                         return Err(Error::OutOfOrder { expected, got });
                     }
                     self.next += 1;

@@ -3,9 +3,11 @@
 //! Each connection has a thread and a runtime to itself. They tell how far they have come through
 //! [`Progress`], once per batch.
 
+pub mod bindings;
 mod confirms;
 mod consumer;
 mod pace;
+mod pipeline;
 mod producer;
 mod progress;
 pub mod queues;
@@ -19,6 +21,7 @@ use client::Event;
 
 pub use consumer::{Acks, Consumer};
 pub use pace::Pace;
+pub use pipeline::pipeline;
 pub use producer::{Message, Producer};
 pub use progress::Progress;
 

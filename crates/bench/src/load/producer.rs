@@ -1,6 +1,8 @@
 //! Publishes one stream of messages to one place. Every body begins with the message's number in
 //! the stream, so that whoever consumes them can check their order.
 
+use std::sync::Arc;
+
 use client::{Connection, Event, Options, Properties, PropertiesBuilder, PublishFlags};
 
 use super::confirms::Confirms;
@@ -18,7 +20,8 @@ pub const NUMBER: usize = 8;
 #[derive(Debug, Clone)]
 pub struct Message {
     pub exchange: String,
-    pub routing_key: String,
+    /// Used in turns, one a message.
+    pub routing_keys: Arc<[Box<str>]>,
     /// Bytes of body; at least those of a number.
     pub body: usize,
     pub persistent: bool,
@@ -29,18 +32,27 @@ impl Message {
     pub fn to_queue(queue: &str, body: usize, persistent: bool) -> Message {
         Message {
             exchange: String::new(),
-            routing_key: queue.into(),
+            routing_keys: [queue.into()].into(),
             body,
             persistent,
         }
     }
+
+    fn routing_key(&self, number: u64) -> &str {
+        in_turn::<Box<str>>(&self.routing_keys, number)
+    }
+}
+
+fn in_turn<T>(all: &[T], number: u64) -> &T {
+    &all[(number % all.len() as u64) as usize]
 }
 
 pub struct Producer {
     pub connection: Connection,
     pub channel: u16,
     message: Message,
-    properties: Vec<u8>,
+    /// Used in turns, one a message.
+    properties: Vec<Vec<u8>>,
     body: Vec<u8>,
     /// Messages that may be unconfirmed; `None` without confirms.
     window: Option<u64>,
@@ -61,7 +73,7 @@ impl Producer {
         Ok(Producer {
             connection,
             channel,
-            properties,
+            properties: vec![properties],
             body: vec![b'x'; message.body.max(NUMBER)],
             message,
             window: None,
@@ -76,6 +88,11 @@ impl Producer {
         self.connection.confirm_select(self.channel).await?;
         self.window = Some(window);
         Ok(())
+    }
+
+    /// Gives messages these properties in turns, as on the wire; at least one.
+    pub fn take_turns(&mut self, properties: Vec<Vec<u8>>) {
+        self.properties = properties;
     }
 
     /// Continues a stream at that number.
@@ -108,9 +125,9 @@ impl Producer {
         self.connection.publish(
             self.channel,
             &self.message.exchange,
-            &self.message.routing_key,
+            self.message.routing_key(self.next).as_bytes(),
             PublishFlags::NONE,
-            Properties::from_wire(&self.properties),
+            Properties::from_wire(in_turn::<Vec<u8>>(&self.properties, self.next)),
             &self.body,
         )?;
         self.next += 1;
@@ -165,11 +182,8 @@ impl Producer {
 
     /// Tells the consumer that this was all.
     pub fn publish_quit(&mut self) -> Result<(), Error> {
-        let Message {
-            exchange,
-            routing_key,
-            ..
-        } = &self.message;
+        let exchange = &self.message.exchange;
+        let routing_key = self.message.routing_key(self.next);
         let (flags, none) = (PublishFlags::NONE, Properties::default());
         self.connection
             .publish(self.channel, exchange, routing_key, flags, none, QUIT)?;

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+/// How often a producer looks whether it may go on.
+const BALANCING: Duration = Duration::from_millis(1);
+
 /// Shared by the threads of one round.
 #[derive(Debug)]
 pub struct Progress {
@@ -40,11 +43,25 @@ impl Progress {
         self.flows.iter().map(Flow::received).sum()
     }
 
+    /// Messages of all flows sent and not yet received, where a flow's may come out at another's end.
+    pub fn in_flight(&self) -> u64 {
+        let sent = |flow: &Flow| flow.sent.load(Ordering::Relaxed);
+        let sent: u64 = self.flows.iter().map(sent).sum();
+        sent.saturating_sub(self.received())
+    }
+
     /// Waits while more than `limit` messages of a flow are under way, so that what is measured is a
     /// broker in balance and not its backlog.
     pub async fn balance(&self, flow: usize, limit: u64) {
         while self.flows[flow].in_flight() > limit && !self.stopped() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            tokio::time::sleep(BALANCING).await;
+        }
+    }
+
+    /// The same for the messages of all flows together.
+    pub async fn balance_all(&self, limit: u64) {
+        while self.in_flight() > limit && !self.stopped() {
+            tokio::time::sleep(BALANCING).await;
         }
     }
 }
