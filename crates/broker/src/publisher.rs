@@ -1,9 +1,11 @@
 //! Publishing: from a message's head to its queues, one lock of a queue per run of messages.
 //!
 //! Each connection owns one publisher, so nothing here is shared. Routes are kept until the
-//! topology's generation changes. Consecutive messages of one route form a run, which is handed to
-//! its queues when the route changes, the run is long enough, or the owner flushes: before it
-//! does anything whose order against the publishes a client could see.
+//! topology's generation changes. Messages of one route form a run, which is handed to its queues
+//! when it is long enough, when its place is wanted for another route, or when the owner flushes:
+//! before it does anything whose order against the publishes a client could see. Several runs are
+//! open at a time only if each is for one queue, and no two for the same: so each queue gets its
+//! messages in order.
 
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ use crate::vhost::VHost;
 /// Bytes after which a run is handed over.
 const MAX_RUN_BYTES: usize = 64 * 1024;
 /// Routes and their queues that are kept; when there are more, all are dropped.
+/// Runs that are open at a time.
+const MAX_RUNS: usize = 8;
 const MAX_KEPT: usize = 16_384;
 const CC: &str = "CC";
 const BCC: &str = "BCC";
@@ -74,10 +78,20 @@ pub struct Publisher {
     /// [`Publisher::push`] to give it back: that spares each message of a run two changes of a
     /// reference count.
     lent: Option<usize>,
-    run: Vec<Message>,
-    run_route: Option<Arc<Route>>,
-    run_bytes: usize,
+    runs: Vec<Run>,
+    /// The run that the last message went to.
+    current: usize,
+    /// The run whose place is wanted next.
+    oldest: usize,
     logged: LogPositions,
+}
+
+/// Messages that go the same way.
+#[derive(Debug)]
+struct Run {
+    route: Arc<Route>,
+    messages: Vec<Message>,
+    bytes: usize,
 }
 
 impl Publisher {
@@ -91,6 +105,9 @@ impl Publisher {
         self.lent = None;
         let generation = session.vhost.generation();
         if generation != self.generation {
+            // What is gone is not kept alive by a run.
+            self.flush();
+            self.runs.clear();
             self.routes.clear();
             self.kept = 0;
             self.last = None;
@@ -194,24 +211,54 @@ impl Publisher {
     /// Adds a message to the run of its route.
     #[inline]
     pub fn push(&mut self, route: Arc<Route>, message: Message) {
-        let same = self
-            .run_route
-            .as_ref()
-            .is_some_and(|current| Arc::ptr_eq(current, &route));
-        if !same {
-            self.flush();
-            self.run_route = Some(route.clone());
+        let current = self.runs.get(self.current);
+        if !current.is_some_and(|run| Arc::ptr_eq(&run.route, &route)) {
+            self.change_run(&route);
         }
         // What is lent is also in `routes`, so no other has its address.
         if self.lent == Some(Arc::as_ptr(&route).addr()) {
             self.lent = None;
             self.last = Some(route);
         }
-        self.run_bytes += message.stored_len();
-        self.run.push(message);
-        if self.run.len() >= MAX_PER_HOLD || self.run_bytes >= MAX_RUN_BYTES {
-            self.flush();
+        let run = &mut self.runs[self.current];
+        run.bytes += message.stored_len();
+        run.messages.push(message);
+        if run.messages.len() >= MAX_PER_HOLD || run.bytes >= MAX_RUN_BYTES {
+            run.hand_over(&mut self.logged);
         }
+    }
+
+    /// Makes the run for that route the current one.
+    fn change_run(&mut self, route: &Arc<Route>) {
+        let only = route.only_queue();
+        let alone = |run: &Run| run.route.only_queue().is_none();
+        if only.is_none() || self.runs.first().is_some_and(alone) {
+            self.flush();
+            self.runs.clear();
+            self.oldest = 0;
+        }
+        let known = self
+            .runs
+            .iter()
+            .position(|run| run.route.only_queue() == only);
+        self.current = match known {
+            Some(known) => known,
+            None if self.runs.len() < MAX_RUNS => {
+                self.runs.push(Run {
+                    route: route.clone(),
+                    messages: Vec::new(),
+                    bytes: 0,
+                });
+                return self.current = self.runs.len() - 1;
+            }
+            None => {
+                let oldest = self.oldest;
+                self.oldest = (oldest + 1) % MAX_RUNS;
+                self.runs[oldest].hand_over(&mut self.logged);
+                oldest
+            }
+        };
+        self.runs[self.current].route = route.clone();
     }
 
     /// Hands a message to queues that may refuse it. Those that do not have it all the same.
@@ -251,28 +298,37 @@ impl Publisher {
         }
     }
 
-    /// Hands the run to its queues.
+    /// Hands all runs to their queues.
     #[inline]
     pub fn flush(&mut self) {
-        if self.run.is_empty() {
-            return;
+        for run in &mut self.runs {
+            run.hand_over(&mut self.logged);
         }
-        self.run_bytes = 0;
-        let Some(route) = &self.run_route else { return };
-        if let Some((last, others)) = route.queues.split_last() {
-            for queue in others {
-                let logged = queue.publish(self.run.iter().cloned());
-                logged.into_iter().for_each(|at| self.logged.add(at));
-            }
-            let logged = last.publish(self.run.drain(..));
-            logged.into_iter().for_each(|at| self.logged.add(at));
-        }
-        self.run.clear();
     }
 
     /// Where in the log everything is that has been handed over and must survive.
     pub fn logged(&self) -> LogPositions {
         self.logged
+    }
+}
+
+impl Run {
+    /// Hands what there is to its queues.
+    #[inline]
+    fn hand_over(&mut self, positions: &mut LogPositions) {
+        if self.messages.is_empty() {
+            return;
+        }
+        self.bytes = 0;
+        if let Some((last, others)) = self.route.queues.split_last() {
+            for queue in others {
+                let logged = queue.publish(self.messages.iter().cloned());
+                logged.into_iter().for_each(|at| positions.add(at));
+            }
+            let logged = last.publish(self.messages.drain(..));
+            logged.into_iter().for_each(|at| positions.add(at));
+        }
+        self.messages.clear();
     }
 }
 

@@ -53,6 +53,15 @@ impl Route {
         }
     }
 
+    /// The id of the queue that the message goes to, if that is one.
+    #[inline]
+    pub(crate) fn only_queue(&self) -> Option<u64> {
+        match &*self.queues {
+            [queue] => Some(queue.id),
+            _ => None,
+        }
+    }
+
     /// The message as these queues keep it.
     pub(crate) fn kept(&self, message: Message) -> Message {
         match self.keeps_all {

@@ -331,3 +331,57 @@ fn shards_and_their_messages_outlast_a_crash() {
         assert_eq!(numbers, (0..50).collect::<Vec<_>>());
     });
 }
+
+/// Acknowledges what comes for a while; returns how many.
+async fn take_for_a_while(connection: &mut Connection, channel: u16) -> usize {
+    let until = tokio::time::Instant::now() + millis(50);
+    let mut count = 0;
+    while let Ok(event) = tokio::time::timeout_at(until, connection.next()).await {
+        let tag = received(&event.expect("an event")).expect("a delivery").tag;
+        connection.ack(channel, tag, false);
+        count += 1;
+    }
+    count
+}
+
+/// What was on its way to a consumer when its shard went to another is not lost.
+#[test]
+fn everything_arrives_while_shards_are_shared_anew() {
+    within(seconds(60), async {
+        const COUNT: u64 = 160_000;
+        let broker = shared();
+        let (mut connection, channel) = open(&broker).await;
+        set_policy(&broker, "flow", r#"{"shards-per-node": 4}"#);
+        declare_exchange(&mut connection, channel, "flow", "x-modulus-hash").await;
+        let mut others = Vec::new();
+        let (mut sent, mut taken) = (0, 0);
+        while sent < COUNT {
+            let mut other = connect(&broker).await;
+            // The broker is at work on these while the next one begins to consume.
+            send(&mut connection, channel, "flow", sent..sent + 4_000);
+            sent += 4_000;
+            connection.flush().await.expect("sent");
+            let consuming = consume(&mut other, "flow", "mine").await;
+            others.push((other, consuming));
+            if others.len() > 6 {
+                let (gone, _) = others.remove(0);
+                gone.close().await.expect("close-ok");
+            }
+            for (other, consuming) in &mut others {
+                taken += take_for_a_while(other, *consuming).await;
+            }
+        }
+        eventually("nothing is left", seconds(30), async || {
+            for (other, consuming) in &mut others {
+                taken += take_for_a_while(other, *consuming).await;
+            }
+            let mut left = 0;
+            for number in 0..4 {
+                let found = look_at(&mut connection, channel, &shard("flow", number)).await;
+                left += found.messages;
+            }
+            left == 0 && taken as u64 >= COUNT
+        })
+        .await;
+    });
+}

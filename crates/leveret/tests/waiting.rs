@@ -493,3 +493,42 @@ fn consumers_of_a_waiting_channel_are_served() {
         assert_eq!(kinds(&mut connection, 1).await, [(waiting, "tx.commit-ok")]);
     });
 }
+
+/// More requests than are kept for later, as many as the client likes to have under way.
+async fn declare_many(broker: &Broker, share: u64) {
+    const CHANNELS: u64 = 25;
+    const UNDER_WAY: u64 = 100 * CHANNELS;
+    const COUNT: u64 = 6_000;
+    let mut connection = connect(broker).await;
+    for _ in 0..CHANNELS {
+        connection.open_channel().await.expect("a channel");
+    }
+    let (mut sent, mut answered) = (0, 0);
+    while answered < COUNT {
+        while sent < COUNT && sent - answered < UNDER_WAY {
+            let name = format!("one of very many queues {share} {sent}");
+            connection.send((1 + sent % CHANNELS) as u16, durable_queue(&name));
+            sent += 1;
+        }
+        connection.ready().await.expect("input");
+        while let Some(event) = connection.try_next().expect("no error") {
+            assert_eq!(kind(&event).1, "queue.declare-ok");
+            answered += 1;
+        }
+    }
+    connection.close().await.expect("close-ok");
+}
+
+/// On channels that wait for the log in turns.
+#[test]
+fn any_number_of_pipelined_declarations_is_answered() {
+    within(seconds(60), async {
+        let broker = builder().start().expect("a broker");
+        tokio::join!(
+            declare_many(&broker, 0),
+            declare_many(&broker, 1),
+            declare_many(&broker, 2),
+            declare_many(&broker, 3),
+        );
+    });
+}

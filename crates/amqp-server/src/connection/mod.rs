@@ -182,6 +182,7 @@ impl Connection {
             }
         }
         self.say_what_is_logged(cx);
+        self.act_on_held();
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -252,9 +253,7 @@ impl Connection {
     fn poll_input(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.publisher_is_blocked()
             || self.unwritten() > MAX_UNWRITTEN
-            || self
-                .held_for
-                .is_some_and(|channel| self.core.awaiting.holds(channel))
+            || self.held_for.is_some_and(|channel| self.is_held(channel))
             || !self.has_room(cx)
         {
             return self.poll_held(cx);
@@ -402,11 +401,20 @@ impl Connection {
         if count > 0 && self.core.session.vhost.is_traced() {
             self.trace(&items);
         }
+        let mut notices = Vec::new();
         for item in items.drain(..) {
-            self.send(item);
+            match item {
+                Outgoing::Rebalance(_) | Outgoing::TimedOut(..) => notices.push(item),
+                item => self.send(item),
+            }
         }
         let position = self.core.out.total_written() + self.unwritten() as u64;
         self.core.sent.encoded_up_to(position);
+        // Consumers may end by them. What was on its way to those has been sent by now, or is in
+        // the outbox, where it is found.
+        for notice in notices {
+            self.send(notice);
+        }
         self.core.resume(stalled.drain(..));
         // A burst's worth of room is not kept by a connection that has become quiet.
         if items.capacity() > 256 && count < 32 {

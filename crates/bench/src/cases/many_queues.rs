@@ -14,8 +14,8 @@ use crate::target::Target;
 const COUNT: u64 = 100_000;
 const CONNECTIONS: u64 = 4;
 const CHANNELS: u64 = 25;
-/// Requests that await their reply, per channel: some 25 KB a connection.
-const WINDOW: u64 = 20;
+/// Requests that await their reply, per channel: more than a connection keeps for later.
+const WINDOW: u64 = 100;
 /// Lets the broker come to rest before a look.
 const REST: Duration = Duration::from_secs(2);
 
