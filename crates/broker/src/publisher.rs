@@ -194,7 +194,13 @@ impl Publisher {
             return Ok(route.clone());
         }
         self.last = None;
-        let route = Arc::new(find(session, publish, &[publish.routing_key], headers)?);
+        let route = find(session, publish, &[publish.routing_key], headers)?;
+        // Many keys may lead to few queues: their routes are one, which is at hand.
+        let alike = self.runs.iter().find(|run| run.route.is_like(&route));
+        let route = match alike {
+            Some(run) => run.route.clone(),
+            None => Arc::new(route),
+        };
         if route.reusable {
             self.kept += 1 + route.queues.len();
             if self.kept > MAX_KEPT {
@@ -255,10 +261,10 @@ impl Publisher {
                 let oldest = self.oldest;
                 self.oldest = (oldest + 1) % MAX_RUNS;
                 self.runs[oldest].hand_over(&mut self.logged);
+                self.runs[oldest].route = route.clone();
                 oldest
             }
         };
-        self.runs[self.current].route = route.clone();
     }
 
     /// Hands a message to queues that may refuse it. Those that do not have it all the same.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ahash::{HashSet, HashSetExt};
+use ahash::HashSet;
 use smallvec::SmallVec;
 use store::Message;
 
@@ -62,6 +62,25 @@ impl Route {
         }
     }
 
+    /// True if both lead to the same one queue, in the same way.
+    pub(crate) fn is_like(&self, other: &Route) -> bool {
+        let traits = |route: &Route| {
+            let Route {
+                reusable,
+                logged,
+                timed,
+                keeps_all,
+                special,
+                ..
+            } = route;
+            (*reusable, *logged, *timed, *keeps_all, *special)
+        };
+        !self.special
+            && self.only_queue().is_some()
+            && self.only_queue() == other.only_queue()
+            && traits(self) == traits(other)
+    }
+
     /// The message as these queues keep it.
     pub(crate) fn kept(&self, message: Message) -> Message {
         match self.keeps_all {
@@ -89,7 +108,7 @@ const FEW: usize = 16;
 pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> Route {
     let mut found = Found {
         queues: SmallVec::new(),
-        ids: HashSet::new(),
+        ids: None,
         histories: Vec::new(),
     };
     let mut reusable = true;
@@ -131,7 +150,7 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
 struct Found {
     queues: SmallVec<[Arc<Queue>; 2]>,
     /// Their ids, once there are more than a few.
-    ids: HashSet<u64>,
+    ids: Option<HashSet<u64>>,
     histories: Vec<Passage>,
 }
 
@@ -140,10 +159,9 @@ impl Found {
         let new = if self.queues.len() <= FEW {
             !self.queues.iter().any(|known| known.id == queue.id)
         } else {
-            if self.ids.is_empty() {
-                self.ids.extend(self.queues.iter().map(|known| known.id));
-            }
-            self.ids.insert(queue.id)
+            let known = self.queues.iter().map(|known| known.id);
+            let ids = self.ids.get_or_insert_with(|| known.collect());
+            ids.insert(queue.id)
         };
         if new {
             self.queues.push(queue.clone());
@@ -154,7 +172,8 @@ impl Found {
 /// Exchanges that the message has passed or will, in order.
 struct Passed<'t> {
     names: SmallVec<[&'t str; 8]>,
-    set: HashSet<&'t str>,
+    /// Once there are more than a few.
+    set: Option<HashSet<&'t str>>,
 }
 
 impl<'t> Passed<'t> {
@@ -162,10 +181,11 @@ impl<'t> Passed<'t> {
         let new = if self.names.len() <= FEW {
             !self.names.contains(&name)
         } else {
-            if self.set.is_empty() {
-                self.set.extend(self.names.iter().copied());
-            }
-            self.set.insert(name)
+            let names = &self.names;
+            let set = self
+                .set
+                .get_or_insert_with(|| names.iter().copied().collect());
+            set.insert(name)
         };
         if new {
             self.names.push(name);
@@ -183,7 +203,7 @@ fn walk<'t>(
     let mut reusable = true;
     let mut passed = Passed {
         names: SmallVec::from_slice(&[exchange]),
-        set: HashSet::new(),
+        set: None,
     };
     let mut next = 0;
     while let Some(name) = passed.names.get(next).copied() {
