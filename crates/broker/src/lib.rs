@@ -39,6 +39,7 @@ mod restore;
 mod routing;
 mod session;
 mod sharding;
+mod spread;
 mod sync;
 mod terms;
 #[cfg(test)]

@@ -23,11 +23,14 @@ use crate::positions::LogPositions;
 use crate::queue::{MAX_PER_HOLD, Refused};
 use crate::routing::{Route, route};
 use crate::session::Session;
+use crate::spread::Spread;
 use crate::vhost::VHost;
 
 /// Bytes after which a run is handed over.
 const MAX_RUN_BYTES: usize = 64 * 1024;
 /// Routes and their queues that are kept; when there are more, all are dropped.
+/// Exchanges for which [`Spread`]s are kept.
+const MAX_SPREADS: usize = 8;
 /// Runs that are open at a time.
 const MAX_RUNS: usize = 8;
 const MAX_KEPT: usize = 16_384;
@@ -78,6 +81,8 @@ pub struct Publisher {
     /// [`Publisher::push`] to give it back: that spares each message of a run two changes of a
     /// reference count.
     lent: Option<usize>,
+    /// Exchanges whose routes for all keys are known; at most [`MAX_SPREADS`].
+    spreads: Vec<Spread>,
     runs: Vec<Run>,
     /// The run that the last message went to.
     current: usize,
@@ -111,6 +116,7 @@ impl Publisher {
             self.routes.clear();
             self.kept = 0;
             self.last = None;
+            self.spreads.clear();
             self.generation = generation;
         }
         let properties = publish.properties;
@@ -119,7 +125,10 @@ impl Publisher {
             None => PublishOutcome {
                 route: match self.lend(publish) {
                     Some(last) => last,
-                    None => self.look_up(session, publish, None)?,
+                    None => match self.spread(publish) {
+                        Some(route) => route,
+                        None => self.look_up(session, publish, None)?,
+                    },
                 },
                 has_bcc: false,
                 expiration: None,
@@ -132,6 +141,14 @@ impl Publisher {
             outcome.expiration = Some(parse_expiration(expiration.as_bytes())?);
         }
         Ok(outcome)
+    }
+
+    #[inline]
+    fn spread(&self, publish: &Publish<'_>) -> Option<Arc<Route>> {
+        let (exchange, key) = (publish.exchange, publish.routing_key);
+        self.spreads
+            .iter()
+            .find_map(|spread| spread.route(exchange, key))
     }
 
     /// The last route, if that is the one.
@@ -167,7 +184,7 @@ impl Publisher {
         let route = if has_cc || has_bcc {
             keys.sort_unstable();
             keys.dedup();
-            Arc::new(find(session, publish, &keys, Some(headers))?)
+            Arc::new(find(session, publish, &keys, Some(headers), None)?)
         } else {
             self.look_up(session, publish, Some(headers))?
         };
@@ -194,7 +211,9 @@ impl Publisher {
             return Ok(route.clone());
         }
         self.last = None;
-        let route = find(session, publish, &[publish.routing_key], headers)?;
+        let learn = headers.is_none() && self.spreads.len() < MAX_SPREADS;
+        let spreads = learn.then_some(&mut self.spreads);
+        let route = find(session, publish, &[publish.routing_key], headers, spreads)?;
         // Many keys may lead to few queues: their routes are one, which is at hand.
         let alike = self.runs.iter().find(|run| run.route.is_like(&route));
         let route = match alike {
@@ -338,12 +357,14 @@ impl Run {
     }
 }
 
-/// Finds queues in the topology; checks that the exchange exists and may be published to.
+/// Finds queues in the topology; checks that the exchange exists and may be published to. Notes in
+/// `spreads` if that tells where all its messages go.
 fn find(
     session: &Session,
     publish: &Publish<'_>,
     keys: &[&[u8]],
     headers: Option<Table<'_>>,
+    spreads: Option<&mut Vec<Spread>>,
 ) -> Result<Route, Error> {
     let vhost = &session.vhost;
     let name = std::str::from_utf8(publish.exchange).map_err(|_| {
@@ -371,6 +392,9 @@ fn find(
             // What leads nowhere has not been published, and may come again.
             route.window = window.filter(|_| !route.queues.is_empty());
             route.special |= route.traced || route.window.is_some();
+            if let Some(spreads) = spreads.filter(|_| !route.traced) {
+                spreads.extend(Spread::of(exchange));
+            }
             Ok(route)
         }
     }

@@ -39,6 +39,28 @@ pub struct Route {
 }
 
 impl Route {
+    /// To these queues, in order of id.
+    pub(crate) fn to(
+        queues: SmallVec<[Arc<Queue>; 2]>,
+        histories: Vec<Passage>,
+        reusable: bool,
+    ) -> Route {
+        let any = |says: fn(&Queue) -> bool| queues.iter().any(|queue| says(queue));
+        let may_reject = any(|queue| queue.traits.may_reject());
+        Route {
+            window: None,
+            logged: any(|queue| queue.logged),
+            keeps_all: any(Queue::keeps_all),
+            timed: any(|queue| queue.traits.timed()),
+            may_reject,
+            special: may_reject || !histories.is_empty(),
+            traced: false,
+            histories,
+            queues,
+            reusable,
+        }
+    }
+
     /// True unless the message has come before.
     pub(crate) fn admits(&self, message: &Message) -> bool {
         self.window
@@ -130,20 +152,7 @@ pub(crate) fn route(topology: &Topology, exchange: &str, message: &Head<'_>) -> 
         ids: _,
     } = found;
     queues.sort_unstable_by_key(|queue| queue.id);
-    let any = |says: fn(&Queue) -> bool| queues.iter().any(|queue| says(queue));
-    let may_reject = any(|queue| queue.traits.may_reject());
-    Route {
-        window: None,
-        logged: any(|queue| queue.logged),
-        keeps_all: any(Queue::keeps_all),
-        timed: any(|queue| queue.traits.timed()),
-        may_reject,
-        special: may_reject || !histories.is_empty(),
-        traced: false,
-        histories,
-        queues,
-        reusable,
-    }
+    Route::to(queues, histories, reusable)
 }
 
 /// Queues, each once however often it is found, and the histories on the way.

@@ -5,11 +5,13 @@ mod support;
 use std::process::Command;
 
 use client::{
-    Connection, ConsumeOptions, Error, ExchangeOptions, FieldTable, Properties, PublishFlags,
-    QueueOptions,
+    Connection, ConsumeOptions, Error, ExchangeOptions, FieldTable, Properties, PropertiesBuilder,
+    PublishFlags, QueueOptions,
 };
 use testkit::Broker;
 
+use support::durable::take_numbers;
+use support::rules::publish_to;
 use support::*;
 
 /// Runs `leveret ctl` on that broker.
@@ -383,5 +385,40 @@ fn everything_arrives_while_shards_are_shared_anew() {
             left == 0 && taken as u64 >= COUNT
         })
         .await;
+    });
+}
+
+/// Whichever way the broker finds it: a message with headers is looked up for itself.
+#[test]
+fn a_key_has_one_shard() {
+    within(seconds(20), async {
+        let broker = shared();
+        let (mut connection, channel) = open(&broker).await;
+        set_policy(&broker, "one-each", r#"{"shards-per-node": 4}"#);
+        declare_exchange(&mut connection, channel, "one-each", "x-modulus-hash").await;
+        let headers = PropertiesBuilder::default().headers(&FieldTable::new().with("h", 1));
+        for shards in [4, 7] {
+            send(&mut connection, channel, "one-each", 0..200);
+            for number in 0..200_u64 {
+                let (key, body) = (number.to_string(), numbered(number, 8));
+                let properties = headers.clone();
+                publish_to(
+                    &mut connection,
+                    channel,
+                    "one-each",
+                    &key,
+                    properties,
+                    &body,
+                );
+            }
+            synchronize(&mut connection, channel).await;
+            for number in 0..shards {
+                let mut found = take_numbers(&broker, &shard("one-each", number)).await;
+                assert!(!found.is_empty());
+                found.sort_unstable();
+                assert!(found.chunks(2).all(|two| two[0] == two[1]), "{found:?}");
+            }
+            set_policy(&broker, "one-each", r#"{"shards-per-node": 7}"#);
+        }
     });
 }

@@ -28,6 +28,7 @@ use crate::queue::Queue;
 use crate::sharding::Sharding;
 pub(crate) use deduplication::ExchangeWindow;
 use delayed_message::DelayedMessage;
+pub(crate) use modulus_hash::position as spread_position;
 
 pub use declare::ExchangeOptions;
 pub(crate) use recent_history::{History, Passage, Replay};
@@ -54,6 +55,10 @@ trait Router: Send + Sync {
     fn remove(&mut self, binding: &Arc<Binding>);
     /// Visits every destination that a message goes to.
     fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>);
+    /// All destinations in order, if [`spread_position`] tells which one of them a message goes to.
+    fn spreads_to(&self) -> Option<Vec<&Destination>> {
+        None
+    }
 }
 
 /// The type of an exchange.
@@ -256,6 +261,11 @@ impl Exchange {
     /// Exchange and routing key alone decide where a message goes.
     pub fn routes_by_key(&self) -> bool {
         self.kind.routes_by_key() && self.belongings.delayed.is_none()
+    }
+
+    /// All destinations in order, if [`spread_position`] tells which one of them a message goes to.
+    pub fn spreads_to(&self) -> Option<Vec<&Destination>> {
+        self.router.spreads_to()
     }
 
     pub fn has_bindings(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::hash::of_keys;
 use super::{Head, Router, Visit};
-use crate::binding::{Binding, DestinationKey};
+use crate::binding::{Binding, Destination, DestinationKey};
 
 #[derive(Default)]
 pub(super) struct ModulusHash {
@@ -40,12 +40,23 @@ impl Router for ModulusHash {
     }
 
     fn route<'r>(&'r self, message: &Head<'_>, visit: Visit<'_, 'r>) {
-        let count = self.destinations.len() as u64;
-        if count > 0 {
-            let at = (of_keys(message.keys) % count) as usize;
-            if let Some(binding) = self.destinations[at].1.first() {
-                visit(&binding.destination);
-            }
+        if let Some(at) = position(message.keys, self.destinations.len())
+            && let Some(binding) = self.destinations[at].1.first()
+        {
+            visit(&binding.destination);
         }
     }
+
+    fn spreads_to(&self) -> Option<Vec<&Destination>> {
+        let bindings = self.destinations.iter().map(|(_, all)| all.first());
+        let destinations = bindings.map(|binding| Some(&binding?.destination));
+        destinations.collect()
+    }
+}
+
+/// Which of so many destinations a message goes to.
+#[inline]
+pub(crate) fn position(keys: &[&[u8]], count: usize) -> Option<usize> {
+    let at = of_keys(keys).checked_rem(count as u64)?;
+    Some(at as usize)
 }
