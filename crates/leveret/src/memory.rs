@@ -97,11 +97,13 @@ fn total() -> Option<u64> {
     Some(group.unwrap_or(u64::MAX).min(kib * 1_024))
 }
 
-/// Resident bytes of this process.
+/// Resident bytes of this process, but for pages of files: those are the program itself, which the
+/// system can drop, and no consumer can make less of them.
 pub fn used() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let kib: u64 = field(&status, "VmRSS:")?.parse().ok()?;
-    Some(kib * 1_024)
+    let kib = |name| field(&status, name)?.parse::<u64>().ok();
+    let own = kib("RssAnon:").map(|own| own + kib("RssShmem:").unwrap_or(0));
+    own.or_else(|| kib("VmRSS:")).map(|kib| kib * 1_024)
 }
 
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
