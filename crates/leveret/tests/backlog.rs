@@ -16,12 +16,7 @@ const MIB: u64 = 1 << 20;
 
 /// A broker with little memory for a queue, and a short log.
 fn tight() -> Broker {
-    builder()
-        .config("leveret.queue_memory = 1MiB")
-        .config("leveret.log_file_size = 4MiB")
-        .config("leveret.log_size = 16MiB")
-        .start()
-        .expect("a broker")
+    with_little_memory().start().expect("a broker")
 }
 
 /// A body that can be told from any other at every byte.

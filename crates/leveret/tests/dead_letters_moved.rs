@@ -230,12 +230,7 @@ fn killed_broker_has_each_message_in_exactly_one_queue() {
 fn killed_broker_has_each_message_of_a_backlog_in_exactly_one_queue() {
     const COUNT: u64 = 5_000;
     within(seconds(60), async {
-        let mut broker = builder()
-            .config("leveret.queue_memory = 1MiB")
-            .config("leveret.log_file_size = 4MiB")
-            .config("leveret.log_size = 16MiB")
-            .start()
-            .expect("a broker");
+        let mut broker = with_little_memory().start().expect("a broker");
         for round in 0..3_u64 {
             let (mut connection, channel) = open(&broker).await;
             declare_durable(&mut connection, channel, "backlog dead").await;
@@ -381,12 +376,7 @@ fn at_least_once_survives_a_restart() {
 fn dead_letters_that_wait_do_not_come_back_from_segments() {
     const COUNT: u64 = 6_000;
     within(seconds(60), async {
-        let broker = builder()
-            .config("leveret.queue_memory = 1MiB")
-            .config("leveret.log_file_size = 4MiB")
-            .config("leveret.log_size = 16MiB")
-            .start()
-            .expect("a broker");
+        let broker = with_little_memory().start().expect("a broker");
         let (mut connection, channel) = open(&broker).await;
         let options = quorum(at_least_once("late dead"));
         declare_as(&mut connection, channel, "late", &options).await;

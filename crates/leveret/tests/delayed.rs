@@ -39,6 +39,12 @@ async fn bound(connection: &mut Connection, channel: u16, exchange: &str, queue:
     bound.await.expect("bind-ok");
 }
 
+/// An exchange that delays, and a durable queue of the same name that is bound with that key.
+async fn delaying(connection: &mut Connection, channel: u16, name: &str, kind: &str, key: &str) {
+    declare_exchange(connection, channel, name, kind).await;
+    bound(connection, channel, name, name, key).await;
+}
+
 fn properties(delay_ms: i64) -> Vec<u8> {
     PropertiesBuilder::default()
         .headers(
@@ -72,15 +78,7 @@ fn messages_come_in_order_of_their_times_and_never_early() {
     within(seconds(20), async {
         let broker = shared();
         let (mut connection, channel) = open(&broker).await;
-        declare_exchange(&mut connection, channel, "delayed-order", "direct").await;
-        bound(
-            &mut connection,
-            channel,
-            "delayed-order",
-            "delayed-order",
-            "k",
-        )
-        .await;
+        delaying(&mut connection, channel, "delayed-order", "direct", "k").await;
         consume(&mut connection, channel, "delayed-order").await;
         let began = Instant::now();
         for delay in [900, 300, 0, 600, 100] {
@@ -113,15 +111,7 @@ fn headers_are_kept_and_the_delay_changes_its_sign() {
     within(seconds(20), async {
         let broker = shared();
         let (mut connection, channel) = open(&broker).await;
-        declare_exchange(&mut connection, channel, "delayed-headers", "topic").await;
-        bound(
-            &mut connection,
-            channel,
-            "delayed-headers",
-            "delayed-headers",
-            "a.*",
-        )
-        .await;
+        delaying(&mut connection, channel, "delayed-headers", "topic", "a.*").await;
         send(&mut connection, channel, "delayed-headers", "a.b", 50, 1);
         eventually("it arrives", seconds(5), async || {
             look_at(&mut connection, channel, "delayed-headers")
@@ -250,27 +240,11 @@ fn an_exchange_that_goes_takes_what_waits_with_it() {
     within(seconds(20), async {
         let broker = shared();
         let (mut connection, channel) = open(&broker).await;
-        declare_exchange(&mut connection, channel, "delayed-gone", "direct").await;
-        bound(
-            &mut connection,
-            channel,
-            "delayed-gone",
-            "delayed-gone",
-            "k",
-        )
-        .await;
+        delaying(&mut connection, channel, "delayed-gone", "direct", "k").await;
         send(&mut connection, channel, "delayed-gone", "k", 200, 1);
         let deleted = connection.delete_exchange(channel, "delayed-gone", false);
         deleted.await.expect("delete-ok");
-        declare_exchange(&mut connection, channel, "delayed-gone", "direct").await;
-        bound(
-            &mut connection,
-            channel,
-            "delayed-gone",
-            "delayed-gone",
-            "k",
-        )
-        .await;
+        delaying(&mut connection, channel, "delayed-gone", "direct", "k").await;
         tokio::time::sleep(millis(500)).await;
         let left = look_at(&mut connection, channel, "delayed-gone").await;
         assert_eq!(left.messages, 0);

@@ -16,12 +16,7 @@ const BODY: usize = 1_000;
 
 /// A broker with little memory for a queue, and a short log.
 fn tight() -> Broker {
-    builder()
-        .config("leveret.queue_memory = 1MiB")
-        .config("leveret.log_file_size = 4MiB")
-        .config("leveret.log_size = 16MiB")
-        .start()
-        .expect("a broker")
+    with_little_memory().start().expect("a broker")
 }
 
 /// Declares a queue, and one for its dead letters that keeps them.

@@ -546,12 +546,7 @@ fn limits_hold_over_a_restart() {
 fn limit_of_a_long_queue_holds_on_disk_as_well() {
     const LIMIT: u64 = 5_000;
     within(seconds(60), async {
-        let mut broker = builder()
-            .config("leveret.queue_memory = 1MiB")
-            .config("leveret.log_file_size = 4MiB")
-            .config("leveret.log_size = 16MiB")
-            .start()
-            .expect("a broker");
+        let mut broker = with_little_memory().start().expect("a broker");
         let (mut connection, channel) = open(&broker).await;
         let options = durable(max_length(LIMIT as i32));
         declare_as(&mut connection, channel, "long", &options).await;

@@ -295,12 +295,7 @@ fn order_by_priority_survives_a_restart() {
 fn long_backlog_comes_in_order_of_priority_before_and_after_a_restart() {
     const COUNT: u64 = 12_000;
     within(seconds(60), async {
-        let mut broker = builder()
-            .config("leveret.queue_memory = 1MiB")
-            .config("leveret.log_file_size = 4MiB")
-            .config("leveret.log_size = 16MiB")
-            .start()
-            .expect("a broker");
+        let mut broker = with_little_memory().start().expect("a broker");
         let (mut connection, channel) = with_queue(&broker, "long", up_to(4)).await;
         let (messages, order) = shuffled(COUNT, 4, 7);
         let mut publisher = Publisher::open(&broker).await;

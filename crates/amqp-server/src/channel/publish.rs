@@ -133,28 +133,6 @@ impl Channel {
         mandatory: bool,
         message: Message,
     ) -> Result<(), Exception> {
-        if route.special {
-            return self.publish_specially(core, route, mandatory, message);
-        }
-        if let Mode::Transaction(transaction) = &mut self.mode {
-            return transaction
-                .publish(route, message, mandatory)
-                .map_err(at_publish);
-        }
-        self.count_published(core, &route, &message);
-        self.hand_over(core, route, mandatory, message);
-        Ok(())
-    }
-
-    /// A message that more is to be done for than to put it in its queues.
-    #[cold]
-    fn publish_specially(
-        &mut self,
-        core: &mut Core,
-        route: Arc<Route>,
-        mandatory: bool,
-        message: Message,
-    ) -> Result<(), Exception> {
         if route.traced {
             core.session.trace_publish(self.number, &route, &message);
         }
@@ -164,6 +142,23 @@ impl Channel {
                 .map_err(at_publish);
         }
         self.count_published(core, &route, &message);
+        if route.special {
+            self.hand_over_specially(core, route, mandatory, message);
+        } else {
+            self.hand_over(core, route, mandatory, message);
+        }
+        Ok(())
+    }
+
+    /// A message that more is to be done for than to put it in its queues.
+    #[cold]
+    fn hand_over_specially(
+        &mut self,
+        core: &mut Core,
+        route: Arc<Route>,
+        mandatory: bool,
+        message: Message,
+    ) {
         let vhost = &core.session.vhost;
         core.publisher.remember(vhost, &route, &message);
         if !route.may_reject && !route.deduplicates() {
@@ -171,7 +166,6 @@ impl Channel {
         } else if let Err(Rejected) = core.publisher.offer(&route, &message) {
             self.nack_last(core);
         }
-        Ok(())
     }
 
     #[inline]

@@ -127,6 +127,19 @@ impl Lane {
         (self.store.append(new, record), appended)
     }
 
+    /// Adds messages that do not wait for consumers here: they are the caller's, in their order.
+    pub fn append_elsewhere(
+        &mut self,
+        messages: impl Iterator<Item = Message>,
+        record: &mut Record<'_>,
+    ) -> (Option<Lsn>, Vec<(QueueSeq, Message)>) {
+        let new: Vec<(QueueSeq, Message)> = messages
+            .map(|message| (self.ready.take_place(), message))
+            .collect();
+        let places = new.iter().map(|(seq, message)| (*seq, message));
+        (self.store.append(places, record), new)
+    }
+
     /// Takes the first message, whether it is in memory or not; `elsewhere` are those in segments
     /// that do not wait.
     pub fn pop_any(&mut self, elsewhere: impl Fn(QueueSeq) -> bool) -> Option<Entry> {
@@ -260,11 +273,6 @@ impl Lanes {
     /// Bytes of the bodies that wait.
     pub fn body_bytes(&self) -> u64 {
         self.iter().map(|(_, lane)| lane.ready.body_bytes()).sum()
-    }
-
-    /// The streams, in order of priority.
-    pub fn streams(&self) -> impl Iterator<Item = store::StreamId> {
-        self.iter().map(|(_, lane)| lane.store.stream())
     }
 
     /// Distributes messages to lanes, each lane's in their order.

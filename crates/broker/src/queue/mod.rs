@@ -4,6 +4,7 @@
 //! messages to consumers' outboxes. It is never held across I/O or `.await`. Invariant: whenever
 //! the mutex is free, either nothing is ready or no consumer has credit.
 
+mod append;
 mod arguments;
 mod consumers;
 mod dead_letter;
@@ -33,7 +34,7 @@ mod tests_rules;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
-use amqp::{FieldTable, Properties};
+use amqp::FieldTable;
 use parking_lot::{Mutex, MutexGuard};
 use store::{Durability, Lsn, Message, QueueStore, Record, RecoveredQueue, Store};
 
@@ -55,7 +56,6 @@ pub use store::QueueSeq;
 
 use crate::burial;
 use crate::clock::Millis;
-use crate::deduplication::Window;
 use crate::error::{Error, Resource};
 use crate::name::ConnectionId;
 use crate::outbox::Delivery;
@@ -67,8 +67,8 @@ use groups::Groups;
 use lane::{Lane, LaneId, LaneResident, Lanes};
 use leases::Leases;
 use line::Line;
-use ready::{Appended, Ready};
-use rules::{Delay, MAX_STEP, Rules};
+use ready::Ready;
+use rules::{Delay, Rules};
 
 /// At most this many messages are moved under one hold of the lock, where the work allows it.
 pub(crate) const MAX_PER_HOLD: usize = 128;
@@ -273,18 +273,9 @@ impl Queue {
 
     /// Makes the store call on this queue when it has to.
     pub(crate) fn register(&self, store: &Store) {
-        let mut streams = self
-            .state
-            .lock()
-            .lanes
-            .streams()
-            .collect::<Vec<_>>()
-            .into_iter();
-        for resident in &self.residents {
-            if let Some(stream) = streams.next() {
-                let resident: Weak<dyn store::Resident> = Arc::<LaneResident>::downgrade(resident);
-                store.register(stream, self.logged, resident);
-            }
+        for (resident, stream) in self.residents.iter().zip(self.streams()) {
+            let resident: Weak<dyn store::Resident> = Arc::<LaneResident>::downgrade(resident);
+            store.register(stream, self.logged, resident);
         }
         let mut state = self.state.lock();
         // What it has in memory counts from the start.
@@ -484,117 +475,6 @@ impl Queue {
 }
 
 impl State {
-    /// Adds messages; returns where in the log they are, if they are in a record of their own.
-    #[inline]
-    pub fn append(
-        &mut self,
-        messages: impl Iterator<Item = Message>,
-        record: &mut Record<'_>,
-    ) -> Option<Lsn> {
-        if self.deleted {
-            return None;
-        }
-        if self.is_special() {
-            return self.append_specially(messages, record);
-        }
-
-        let (lsn, appended) = self.lanes.lowest().append(messages, record);
-        self.appended(LaneId::default(), appended);
-        lsn
-    }
-
-    /// True if new messages do not simply go to the end of the queue.
-    #[inline]
-    fn is_special(&self) -> bool {
-        !self.lanes.is_single()
-            || self
-                .rules
-                .as_ref()
-                .is_some_and(|rules| rules.takes_specially())
-    }
-
-    /// Begins to know messages again, with what a restart has found.
-    fn open_window(&mut self, now: Millis) {
-        let Some(rules) = &mut self.rules else { return };
-        let Some(deduplication) = rules.settings.deduplication.clone() else {
-            return;
-        };
-        let Lane { ready, store, .. } = self.lanes.lowest();
-        let mut window = Window::new(deduplication, store);
-        for (_, message) in ready.resident_from(QueueSeq(0)) {
-            window.note(message, now, store);
-        }
-        rules.window = Some(window);
-    }
-
-    /// Drops what has come before.
-    fn admitted(&mut self, messages: impl Iterator<Item = Message>) -> Vec<Message> {
-        let store = &mut self.lanes.lowest().store;
-        let Some(rules) = &mut self.rules else {
-            return messages.collect();
-        };
-        let now = rules.now;
-        let Some(window) = &mut rules.window else {
-            return messages.collect();
-        };
-        let is_new = |message: &Message| {
-            let properties = Properties::from_wire(message.properties());
-            window.admits(properties, now, store)
-        };
-        messages.filter(is_new).collect()
-    }
-
-    #[cold]
-    fn append_specially(
-        &mut self,
-        messages: impl Iterator<Item = Message>,
-        record: &mut Record<'_>,
-    ) -> Option<Lsn> {
-        let messages = self.admitted(messages).into_iter();
-        if let Some(delay) = self.rules.as_mut().and_then(|rules| rules.delay.as_mut()) {
-            let Lane { ready, store, .. } = self.lanes.lowest();
-            let new: Vec<(QueueSeq, Message)> = messages
-                .map(|message| (ready.take_place(), message))
-                .collect();
-            let lsn = store.append(new.iter().map(|(seq, message)| (*seq, message)), record);
-            for (seq, message) in new {
-                delay.messages.add(seq, message);
-            }
-            return lsn;
-        }
-        if self.stream().is_some() {
-            return self.append_to_stream(messages, record);
-        }
-        let mut last = None;
-        if self.trims_before_consumers() {
-            for message in messages {
-                let lane = self.lanes.of_priority(message.priority());
-                let message = std::iter::once(message);
-                let (lsn, appended) = self.lanes.get_mut(lane).append(message, record);
-                self.appended(lane, appended);
-                self.expire(MAX_STEP);
-                self.trim(1);
-                last = last.max(lsn);
-            }
-            return last;
-        }
-        for (lane, messages) in self.lanes.sort(messages) {
-            let messages = messages.into_iter();
-            let (lsn, appended) = self.lanes.get_mut(lane).append(messages, record);
-            self.appended(lane, appended);
-            last = last.max(lsn);
-        }
-        last
-    }
-
-    /// The last messages of a lane are new.
-    #[inline]
-    fn appended(&mut self, lane: LaneId, appended: Appended) {
-        if self.rules.is_some() || appended.timed {
-            self.note_deadlines(lane, appended.count);
-        }
-    }
-
     /// Before the lock is released: what is gone is logged, and memory is looked at.
     #[inline]
     pub fn settle_down(&mut self) {
@@ -616,27 +496,6 @@ impl State {
         if self.is_special() {
             self.settle_delayed();
         }
-    }
-
-    /// Adds messages to the end of the stream; all of them are kept.
-    fn append_to_stream(
-        &mut self,
-        messages: impl Iterator<Item = Message>,
-        record: &mut Record<'_>,
-    ) -> Option<Lsn> {
-        let now = self.rules.as_ref().map_or(0, |rules| rules.now);
-        let Lane { ready, store, .. } = self.lanes.lowest();
-        let new: Vec<(QueueSeq, Message)> = messages
-            .map(|message| (ready.take_place(), stream::kept(message, now)))
-            .collect();
-        let lsn = store.append(new.iter().map(|(seq, message)| (*seq, message)), record);
-        let stream = self.stream()?;
-        new.into_iter()
-            .for_each(|(seq, message)| stream.add(seq, message));
-        for consumer in stream.take_waiting() {
-            self.consumers.activate(consumer);
-        }
-        lsn
     }
 
     /// Looks at memory, and has what will be due soon read.

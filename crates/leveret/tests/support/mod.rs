@@ -48,6 +48,14 @@ pub fn builder() -> Builder {
     Broker::builder(env!("CARGO_BIN_EXE_leveret"))
 }
 
+/// A broker most of whose backlogs lie in segments.
+pub fn with_little_memory() -> Builder {
+    builder()
+        .config("leveret.queue_memory = 1MiB")
+        .config("leveret.log_file_size = 4MiB")
+        .config("leveret.log_size = 16MiB")
+}
+
 /// A broker with defaults, which all tests of a file that run at the same time share. It stops with
 /// the last of them.
 pub fn shared() -> Arc<Broker> {
