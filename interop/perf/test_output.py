@@ -42,28 +42,37 @@ class Both:
 
 @pytest.fixture(scope="module")
 def outputs(leveret, tmp_path_factory):
-    """By options and format. All run at the same time, on queues of their own."""
+    """By options and format. All of one tester run at the same time, on queues of their own, and
+    then all of the other: while Java starts eight times, a load may miss a whole second."""
     folder = tmp_path_factory.mktemp("outputs")
     loads = Loads(folder)
     try:
-        started = {}
-        for name, options in OPTIONS.items():
-            for form in ("default", "compact"):
-                files = [folder / f"{name} {form} {whose}.csv" for whose in ("theirs", "ours")]
-                command = ["-h", leveret.uri, *COMMON, *options, "-mf", form, "-o"]
-                theirs = loads.start_perf_test(*command, files[0])
-                ours = loads.start_perf(*command, files[1])
-                started[name, form] = (theirs, ours, files)
-        return {key: finish(*load) for key, load in started.items()}
+        theirs = run_all(loads.start_perf_test, leveret, folder / "theirs")
+        ours = run_all(loads.start_perf, leveret, folder / "ours")
     finally:
         loads.end()
+    assert {output.err for output, _ in ours.values()} == {""}
+    return {
+        key: Both(theirs[key][0].out, ours[key][0].out, theirs[key][1], ours[key][1])
+        for key in theirs
+    }
 
 
-def finish(theirs, ours, files):
-    theirs.finish(), ours.finish()
-    assert ours.err == ""
-    rows = [list(csv.reader(file.read_text().splitlines())) for file in files]
-    return Both(theirs.out, ours.out, *rows)
+def run_all(start, leveret, folder):
+    """What each load wrote, and the rows of its file."""
+    folder.mkdir()
+    started = {}
+    for name, options in OPTIONS.items():
+        for form in ("default", "compact"):
+            file = folder / f"{name} {form}.csv"
+            command = ["-h", leveret.uri, *COMMON, *options, "-mf", form, "-o", file]
+            started[name, form] = (start(*command), file)
+    for load, _ in started.values():
+        load.finish()
+    return {
+        key: (load, list(csv.reader(file.read_text().splitlines())))
+        for key, (load, file) in started.items()
+    }
 
 
 @pytest.fixture(params=OPTIONS)

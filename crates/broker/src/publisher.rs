@@ -28,11 +28,11 @@ use crate::vhost::VHost;
 
 /// Bytes after which a run is handed over.
 const MAX_RUN_BYTES: usize = 64 * 1024;
-/// Routes and their queues that are kept; when there are more, all are dropped.
 /// Exchanges for which [`Spread`]s are kept.
 const MAX_SPREADS: usize = 8;
 /// Runs that are open at a time.
 const MAX_RUNS: usize = 8;
+/// Routes and their queues that are kept; when there are more, all are dropped.
 const MAX_KEPT: usize = 16_384;
 const CC: &str = "CC";
 const BCC: &str = "BCC";
