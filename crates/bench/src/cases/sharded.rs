@@ -1,7 +1,9 @@
 //! W3 through a sharded exchange, beside plain queues: as many producers, queues and consumers.
 //!
 //! Every producer publishes to all of the queues, message by message to another one; so do those
-//! of the plain queues in the comparison. In turns, so that all meet the same disk.
+//! of the plain queues in the comparison, through a direct exchange, with names and keys of as many
+//! octets: these are in every message, on the wire and on disk. In turns, so that all meet the same
+//! disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +16,15 @@ use crate::args::Args;
 use crate::case::Reliable;
 use crate::catalogue::W3;
 use crate::error::Error;
-use crate::load::bindings::make_exchange;
+use crate::load::bindings::{Binding, bind, make_exchange};
 use crate::load::{Acks, Consumer, DRAIN, Load, Message, Producer, Progress, queues};
 use crate::measure::{self, Figures, WARM_UP, run_local};
 use crate::reading::Reading;
 use crate::target::Target;
 
 const EXCHANGE: &str = "leveret-bench-shards";
+/// Leads to the plain queues.
+const DIRECT: &str = "leveret-bench-direct";
 const POLICY: &str = "leveret-bench";
 /// Producers, shards, plain queues and consumers.
 const PAIRS: usize = 4;
@@ -34,23 +38,25 @@ const POLL: Duration = Duration::from_millis(20);
 /// One round of each kind.
 pub fn round(args: &Args, target: &Target) -> Result<Vec<Reading>, Error> {
     let names = queues::names(PAIRS);
-    run_local(make(&target.options))?;
-    set_policy(target)?;
+    let plain_keys: Vec<String> = (0..PAIRS as u64).map(key).collect();
+    let bindings: Vec<Binding> = names.iter().cloned().zip(plain_keys.clone()).collect();
     queues::make(&target.options, &names, true)?;
+    run_local(make(&target.options, &bindings))?;
+    set_policy(target)?;
     let sharded = Side {
         exchange: EXCHANGE,
         queues: vec![EXCHANGE.into(); PAIRS],
         keys: (0..PAIRS).map(random_keys).collect(),
     };
     let plain = Side {
-        exchange: "",
+        exchange: DIRECT,
         queues: names.clone(),
-        keys: (0..PAIRS).map(|n| names_in_turns(n, &names)).collect(),
+        keys: (0..PAIRS).map(|n| in_turns(n, &plain_keys)).collect(),
     };
     let apart = Side {
-        keys: names
+        keys: plain_keys
             .iter()
-            .map(|name| [name.as_str().into()].into())
+            .map(|key| [key.as_str().into()].into())
             .collect(),
         ..plain.clone()
     };
@@ -75,10 +81,12 @@ pub fn round(args: &Args, target: &Target) -> Result<Vec<Reading>, Error> {
     Ok(readings)
 }
 
-async fn make(options: &Options) -> Result<(), Error> {
+async fn make(options: &Options, bindings: &[Binding]) -> Result<(), Error> {
     let mut connection = Connection::connect(options).await?;
     let channel = connection.open_channel().await?;
     make_exchange(&mut connection, channel, EXCHANGE, "x-modulus-hash", true).await?;
+    make_exchange(&mut connection, channel, DIRECT, "direct", true).await?;
+    bind(&mut connection, channel, DIRECT, bindings).await?;
     Ok(connection.close().await?)
 }
 
@@ -97,14 +105,18 @@ fn set_policy(target: &Target) -> Result<(), Error> {
 
 fn random_keys(producer: usize) -> Arc<[Box<str>]> {
     let mut random = Random::new(producer as u64);
-    let key = |_| format!("{:016x}", random.draw()).into_boxed_str();
-    (0..KEYS).map(key).collect()
+    (0..KEYS).map(|_| key(random.draw()).into()).collect()
 }
 
-fn names_in_turns(producer: usize, names: &[String]) -> Arc<[Box<str>]> {
+fn in_turns(producer: usize, keys: &[String]) -> Arc<[Box<str>]> {
     let mut random = Random::new(producer as u64);
-    let name = |_| names[random.below(names.len())].as_str().into();
-    (0..TURNS).map(name).collect()
+    let key = |_| keys[random.below(keys.len())].as_str().into();
+    (0..TURNS).map(key).collect()
+}
+
+/// A routing key.
+fn key(number: u64) -> String {
+    format!("{number:016x}")
 }
 
 /// One side of the comparison.
