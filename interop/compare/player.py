@@ -12,7 +12,7 @@ import time
 import wire
 from methods import ASYNCHRONOUS, OTHER_REPLIES
 from record import INDENT, Recorder
-from scenario import Scenario, Step
+from scenario import PASSWORD, Scenario, Step
 
 DEADLINE = 6
 # Once something has been waited for in vain, the rest is not worth as much.
@@ -23,7 +23,7 @@ POLL = 0.02
 class Link:
     """A connection: what has come and was not asked for yet, and which channels are open."""
 
-    def __init__(self, address, vhost: str):
+    def __init__(self, address, vhost: str, user: str, password: str):
         self.wire = wire.Connection(address)
         self.pending: list[wire.Received] = []
         self.channels: set[int] = set()
@@ -31,7 +31,8 @@ class Link:
         self.wire.send_protocol_header()
         self.wire.start_ok({"capabilities": {"basic.nack": True, "publisher_confirms": True,
                                              "consumer_cancel_notify": True,
-                                             "connection.blocked": True}})
+                                             "connection.blocked": True}},
+                           response=f"\0{user}\0{password}".encode())
         self.wire.read()
         self.wire.tune_ok()
         self.wire.open(vhost)
@@ -81,7 +82,9 @@ class Link:
 class Player:
     def __init__(self, scenario: Scenario, broker, as_it_came: bool = False):
         self.scenario, self.broker = scenario, broker
-        self.names: dict[str, str] = {"node": broker.node}
+        # What patterns of topic permissions may hold in braces stands for itself.
+        own = {word: f"{{{word}}}" for word in ("username", "vhost", "client_id")}
+        self.names: dict[str, str] = {"node": broker.node, **own}
         self.links: dict[str, Link] = {}
         self.recorder = Recorder(self.names)
         self.recorder.as_it_came = as_it_came
@@ -169,7 +172,10 @@ class Player:
         link = self.links.get(step.conn)
         if link is None or link.gone:
             vhost = self.fill(self.scenario.vhost)
-            link = self.links[step.conn] = Link(self.broker.address, vhost)
+            # Users that scenarios make are told by the names of their connections.
+            made = step.conn.startswith("{")
+            user = (self.fill(step.conn), PASSWORD) if made else ("guest", "guest")
+            link = self.links[step.conn] = Link(self.broker.address, vhost, *user)
         if (step.channel and step.channel not in link.channels and step.method != "channel.open"
                 and not link.gone):
             link.wire.send_method(step.channel, "channel.open")

@@ -8,6 +8,10 @@ that scenario alone: `{q}` is a queue, `{x}` an exchange, whatever else is at ha
 from dataclasses import dataclass, field, replace
 
 
+# Of users that scenarios make.
+PASSWORD = "secret"
+
+
 @dataclass(frozen=True)
 class Difference:
     """What is different on purpose: lines of the step's record, `- ` RabbitMQ's, `+ ` Leveret's."""
@@ -36,6 +40,10 @@ class Step:
 
     def on(self, channel: int = 1, conn: str = "a") -> "Step":
         return replace(self, channel=channel, conn=conn)
+
+    def by(self, user: str = "{u}", channel: int = 1) -> "Step":
+        """On a connection of that user, whose password is PASSWORD."""
+        return replace(self, channel=channel, conn=user)
 
     def differs(self, because: str, *lines: str) -> "Step":
         """Leveret differs on purpose, in these lines."""

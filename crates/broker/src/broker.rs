@@ -253,6 +253,7 @@ impl Broker {
             let text = format!("access to vhost '{vhost}' refused for user '{user}'");
             Error::new(ReplyCode::NotAllowed, text)
         })?;
-        Ok(Session::new(user, found, permissions, connection))
+        let topics = self.users.topics_of(&user.name, vhost);
+        Ok(Session::new(user, found, permissions, topics, connection))
     }
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use amqp::{FieldTable, FieldValue, Table};
 use store::{DefinitionChange, DefinitionMap, StreamId};
 
-use crate::access::{PasswordHash, Permissions, User};
+use crate::access::{PasswordHash, Permissions, TopicPermission, TopicPermissions, User};
 use crate::binding::{BindingKey, DestinationKey};
 use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
 use crate::metadata::VHostMetadata;
@@ -147,7 +147,8 @@ pub(crate) fn parameter_value(json: &str) -> Vec<u8> {
     FieldTable::new().with("json", json).encode()
 }
 
-pub(crate) fn topic_permission_value(write: &str, read: &str) -> Vec<u8> {
+pub(crate) fn topic_permission_value(granted: &TopicPermission) -> Vec<u8> {
+    let [write, read] = granted.patterns();
     FieldTable::new()
         .with("write", write)
         .with("read", read)
@@ -269,7 +270,7 @@ pub(crate) struct Definitions {
     pub parameters: Vec<([Arc<str>; 3], String)>,
     pub global_parameters: Vec<(Arc<str>, String)>,
     /// User, vhost and exchange; write and read.
-    pub topic_permissions: Vec<([Arc<str>; 3], [String; 2])>,
+    pub topic_permissions: TopicPermissions,
 }
 
 impl Definitions {
@@ -385,8 +386,9 @@ impl Definitions {
             }
             (TOPIC_PERMISSION, [user, vhost, exchange]) => {
                 let key = [user, vhost, exchange].map(Arc::clone);
-                let patterns = [value.text("write")?, value.text("read")?].map(str::to_owned);
-                self.topic_permissions.push((key, patterns));
+                let patterns = [value.text("write")?, value.text("read")?];
+                let granted = TopicPermission::new(user, vhost, patterns).ok()?;
+                self.topic_permissions.insert(key, Arc::new(granted));
             }
             (VHOST | USER | PERMISSION | EXCHANGE | QUEUE, _) => return None,
             (POLICY | OPERATOR_POLICY | PARAMETER | GLOBAL_PARAMETER | TOPIC_PERMISSION, _) => {

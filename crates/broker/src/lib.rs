@@ -30,6 +30,7 @@ mod metadata;
 mod name;
 mod outbox;
 mod parameters;
+mod pattern;
 pub mod policy;
 mod positions;
 mod prefetch;

@@ -380,6 +380,9 @@ fn find(
             "cannot publish to internal {resource}"
         ))),
         Some(exchange) => {
+            for key in keys {
+                session.permit_topic(Operation::Write, exchange, key)?;
+            }
             let window = exchange.belongings.window.clone();
             let properties = publish.all_properties;
             let head = Head {

@@ -25,7 +25,7 @@ impl Broker {
             .into_iter()
             .for_each(|user| self.users.insert(user));
         self.users
-            .restore_topic_permissions(found.topic_permissions);
+            .change_topic(|topic| *topic = found.topic_permissions);
         self.parameters
             .restore(found.parameters, found.global_parameters);
         // Before whatever they apply to.

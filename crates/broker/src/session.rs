@@ -9,12 +9,12 @@ use amqp::{FieldTable, FieldValue, ReplyCode};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::access::{Operation, Permissions, User};
+use crate::access::{Operation, Permissions, User, UserTopics};
 use crate::binding::{Binding, BindingKey, Destination};
 use crate::client_info::ClientInfo;
 use crate::consumers::ConsumerInfo;
 use crate::error::{Error, Resource};
-use crate::exchange::ExchangeOptions;
+use crate::exchange::{Exchange, ExchangeKind, ExchangeOptions};
 use crate::name::ConnectionId;
 use crate::outbox::{ConsumerHandle, Outbox};
 use crate::queue::{
@@ -40,6 +40,7 @@ pub struct Session {
     /// Whose connection it is, if it is a client's.
     pub client: Option<Arc<ClientInfo>>,
     permissions: Arc<Permissions>,
+    topics: Arc<UserTopics>,
 }
 
 /// What queue.declare answers.
@@ -69,6 +70,7 @@ impl Session {
         user: Arc<User>,
         vhost: Arc<VHost>,
         permissions: Arc<Permissions>,
+        topics: UserTopics,
         connection: ConnectionId,
     ) -> Self {
         Session {
@@ -77,6 +79,7 @@ impl Session {
             connection,
             client: None,
             permissions,
+            topics: Arc::new(topics),
         }
     }
 
@@ -107,6 +110,25 @@ impl Session {
         let (operation, user) = (operation.name(), &self.user.name);
         Err(Error::refused(format!(
             "{operation} access to {resource} refused for user '{user}'"
+        )))
+    }
+
+    /// Fails with 403 unless the user may do that with that routing key. Only topic exchanges ask.
+    pub(crate) fn permit_topic(
+        &self,
+        operation: Operation,
+        exchange: &Exchange,
+        routing_key: &[u8],
+    ) -> Result<(), Error> {
+        let asks = exchange.kind == ExchangeKind::Topic;
+        if !asks || self.topics.permit(operation, &exchange.name, routing_key) {
+            return Ok(());
+        }
+        let resource = self.exchange_resource(&exchange.name);
+        let key = String::from_utf8_lossy(routing_key);
+        let (operation, user) = (operation.name(), &self.user.name);
+        Err(Error::refused(format!(
+            "{operation} access to topic '{key}' in {resource} refused for user '{user}'"
         )))
     }
 
@@ -331,7 +353,7 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         self.refuse_shards("bind", queue)?;
-        self.permit_binding(self.queue_resource(queue), exchange)?;
+        self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
         self.change(|topology| {
             let source = self.source(topology, exchange, routing_key, &arguments)?;
             let found = topology.queues.get(queue).cloned();
@@ -358,7 +380,7 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         self.refuse_shards("unbind", queue)?;
-        self.permit_binding(self.queue_resource(queue), exchange)?;
+        self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
         self.change(|topology| {
             let Some(queue) = topology.queues.get(queue).cloned() else {
                 return Ok(());
@@ -379,7 +401,7 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         refuse_default_exchange(destination)?;
-        self.permit_binding(self.exchange_resource(destination), source)?;
+        self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
         self.change(|topology| {
             let source = self.source(topology, source, routing_key, &arguments)?;
             let Some(destination) = topology.exchanges.get(destination) else {
@@ -406,7 +428,7 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         refuse_default_exchange(destination)?;
-        self.permit_binding(self.exchange_resource(destination), source)?;
+        self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
         let destination = Destination::Exchange(destination.into());
         let key = binding_key(source, destination, routing_key, arguments);
         self.change(|topology| topology.unbind(&key));
@@ -530,10 +552,19 @@ impl Session {
         self.permit(Operation::Write, self.exchange_resource(to))
     }
 
-    fn permit_binding(&self, destination: Resource<'_>, source: &str) -> Result<(), Error> {
+    fn permit_binding(
+        &self,
+        destination: Resource<'_>,
+        source: &str,
+        routing_key: &[u8],
+    ) -> Result<(), Error> {
         refuse_default_exchange(source)?;
         self.permit(Operation::Write, destination)?;
-        self.permit(Operation::Read, self.exchange_resource(source))
+        self.permit(Operation::Read, self.exchange_resource(source))?;
+        match self.vhost.read().exchanges.get(source) {
+            Some(exchange) => self.permit_topic(Operation::Read, exchange, routing_key),
+            None => Ok(()),
+        }
     }
 
     fn source(

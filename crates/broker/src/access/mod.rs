@@ -2,9 +2,13 @@
 
 mod password;
 mod permissions;
+mod rule;
+mod topic_permissions;
 mod users;
 
 pub use password::PasswordHash;
 pub use permissions::{Operation, Permissions};
+use rule::Rule;
+pub(crate) use topic_permissions::{TopicPermission, TopicPermissions, UserTopics};
+pub(crate) use users::UserMap;
 pub use users::{Login, User, Users};
-pub(crate) use users::{TopicPermissions, UserMap};

@@ -1,7 +1,6 @@
 //! Permissions: three regular expressions over names, for configure, write and read.
 
-use regex::Regex;
-
+use super::Rule;
 use crate::error::Error;
 
 /// What a client wants to do to an entity.
@@ -29,65 +28,32 @@ impl Operation {
 /// What a user may do in a vhost.
 #[derive(Debug, Clone)]
 pub struct Permissions {
-    configure: Pattern,
-    write: Pattern,
-    read: Pattern,
+    configure: Rule,
+    write: Rule,
+    read: Rule,
 }
 
 /// The default exchange is matched under this name.
 const DEFAULT_EXCHANGE: &str = "amq.default";
 
-#[derive(Debug, Clone)]
-enum Pattern {
-    /// `.*`: spares the match.
-    Everything,
-    /// The empty pattern: only the empty name, which nothing has.
-    Nothing,
-    Matching(Regex),
-}
-
-impl Pattern {
-    fn new(pattern: &str) -> Result<Pattern, Error> {
-        match pattern {
-            ".*" => Ok(Pattern::Everything),
-            "" => Ok(Pattern::Nothing),
-            _ => Regex::new(pattern)
-                .map(Pattern::Matching)
-                .map_err(|error| Error::precondition(format!("invalid permission: {error}"))),
-        }
-    }
-
-    fn as_str(&self) -> &str {
-        match self {
-            Pattern::Everything => ".*",
-            Pattern::Nothing => "",
-            Pattern::Matching(regex) => regex.as_str(),
-        }
-    }
-
-    fn permits(&self, name: &str) -> bool {
-        match self {
-            Pattern::Everything => true,
-            Pattern::Nothing => false,
-            Pattern::Matching(regex) => regex.is_match(name),
-        }
-    }
-}
-
 impl Permissions {
     /// From the three patterns. As in RabbitMQ they match anywhere in a name unless anchored, and
     /// an empty one matches nothing.
     pub fn new(configure: &str, write: &str, read: &str) -> Result<Self, Error> {
+        let rule = |pattern| {
+            Rule::new(pattern)
+                .map_err(|reason| Error::precondition(format!("invalid permission: {reason}")))
+        };
         Ok(Permissions {
-            configure: Pattern::new(configure)?,
-            write: Pattern::new(write)?,
-            read: Pattern::new(read)?,
+            configure: rule(configure)?,
+            write: rule(write)?,
+            read: rule(read)?,
         })
     }
 
     /// The patterns for configure, write and read.
     pub fn patterns(&self) -> [&str; 3] {
-        [&self.configure, &self.write, &self.read].map(Pattern::as_str)
+        [&self.configure, &self.write, &self.read].map(Rule::as_str)
     }
 
     /// True where the operation on the entity of that name is permitted.
@@ -127,5 +93,12 @@ mod tests {
     #[test]
     fn bad_pattern_is_an_error() {
         assert!(Permissions::new("(", ".*", ".*").is_err());
+    }
+
+    #[test]
+    fn patterns_may_look_ahead_as_in_perl() {
+        let permissions = Permissions::new("^(?!amq\\.)", "", "").expect("valid patterns");
+        assert!(permissions.permit(Operation::Configure, "orders"));
+        assert!(!permissions.permit(Operation::Configure, "amq.topic"));
     }
 }

@@ -1,13 +1,12 @@
 //! Users and logging in.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use ahash::{HashMap, HashSet};
 use parking_lot::RwLock;
 
-use super::{PasswordHash, Permissions};
+use super::{PasswordHash, Permissions, TopicPermissions, UserTopics};
 
 /// A user.
 #[derive(Debug, Clone)]
@@ -46,12 +45,8 @@ pub struct Users {
     by_name: RwLock<UserMap>,
     /// Users that may connect from this machine only.
     loopback_only: RwLock<HashSet<String>>,
-    /// Kept for other brokers; Leveret asks nobody for them.
     topic: RwLock<TopicPermissions>,
 }
-
-/// By user, vhost and exchange: the patterns for write and read.
-pub(crate) type TopicPermissions = BTreeMap<[Arc<str>; 3], [String; 2]>;
 
 /// Users by name.
 pub(crate) type UserMap = HashMap<Arc<str>, Arc<User>>;
@@ -91,8 +86,9 @@ impl Users {
         change(&mut self.topic.write())
     }
 
-    pub(crate) fn restore_topic_permissions(&self, found: Vec<([Arc<str>; 3], [String; 2])>) {
-        *self.topic.write() = found.into_iter().collect();
+    /// A user's topic permissions in a vhost, as they are now.
+    pub(crate) fn topics_of(&self, user: &str, vhost: &str) -> UserTopics {
+        UserTopics::of(&self.topic.read(), user, vhost)
     }
 
     /// Checks name, password and where the client is.

@@ -8,7 +8,6 @@ mod applied;
 mod apply_to;
 mod erlang;
 mod keys;
-mod pattern;
 mod policies;
 
 use std::sync::Arc;
@@ -17,8 +16,9 @@ use amqp::FieldTable;
 
 pub use applied::Applied;
 pub use apply_to::{ApplyTo, Target};
-pub use pattern::Pattern;
 pub(crate) use policies::Policies;
+
+use crate::pattern::Pattern;
 
 /// Who made a policy. An operator's limits what users' policies and arguments may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

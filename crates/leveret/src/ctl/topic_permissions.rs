@@ -1,4 +1,4 @@
-//! Commands about topic permissions, which have no effect yet.
+//! Commands about topic permissions.
 
 use super::command::{Call, Command, Failed};
 use crate::control::protocol::Request;
@@ -52,10 +52,7 @@ fn set(call: &Call) -> Result<(), Failed> {
             write: call.positional(2),
             read: call.positional(3),
         },
-    )?;
-    call.output
-        .warn("topic permissions are kept, but have no effect yet");
-    Ok(())
+    )
 }
 
 fn clear(call: &Call) -> Result<(), Failed> {

@@ -35,6 +35,10 @@ fn permissions_are_set_listed_and_cleared() {
         "Clearing permissions for user \"bob\" in vhost \"/\" ...\n"
     );
     assert_eq!(rows(&broker, &["list_permissions"]), ["guest\t.*\t.*\t.*"]);
+    // Perl's look-ahead, as in RabbitMQ.
+    done(&broker, &["set_permissions", "bob", "^(?!amq\\.)", "", ""]);
+    let rest = ["bob\t^(?!amq\\.)\t\t", "guest\t.*\t.*\t.*"];
+    assert_eq!(rows(&broker, &["list_permissions"]), rest);
     let outcome = ctl(&broker, &["-q", "set_permissions", "bob", "(", "^x", ""]);
     assert_eq!(outcome.status, 69);
     assert!(outcome.err.starts_with("Error:\n"), "{}", outcome.err);

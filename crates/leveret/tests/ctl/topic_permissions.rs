@@ -1,28 +1,23 @@
-//! Topic permissions: set, listed and cleared. They have no effect yet.
+//! Topic permissions: set, listed, cleared, and obeyed.
+
+use client::{
+    Connection, Error, FieldTable, FieldValue, Properties, PropertiesBuilder, PublishFlags,
+};
 
 use crate::running::*;
 use crate::support::*;
 
 const SET: &str =
     "Setting topic permissions on \"amq.topic\" for user \"guest\" in vhost \"/\" ...\n";
-const WARNING: &str = "Warning: topic permissions are kept, but have no effect yet\n";
-
-/// What was printed where there is a warning besides.
-#[track_caller]
-fn warned(broker: &testkit::Broker, arguments: &[&str]) -> String {
-    let outcome = ctl(broker, arguments);
-    assert_eq!((outcome.status, &*outcome.err), (0, WARNING));
-    outcome.out
-}
 
 #[test]
 fn topic_permissions_are_set_listed_and_cleared() {
     let mut broker = builder().start().expect("a broker");
     let set = ["set_topic_permissions", "guest", "amq.topic", "^w", "^r"];
-    assert_eq!(warned(&broker, &set), SET);
+    assert_eq!(done(&broker, &set), SET);
     // Of an exchange that is not there, with what RabbitMQ puts names in the place of.
     let other = ["set_topic_permissions", "guest", "x", "", "^{username}-"];
-    warned(&broker, &other);
+    done(&broker, &other);
     let all = "Listing topic permissions for vhost \"/\" ...\n\
                user\texchange\twrite\tread\n\
                guest\tamq.topic\t^w\t^r\n\
@@ -71,4 +66,139 @@ fn wrong_topic_permissions_are_refused() {
     let start = "Error:\ninvalid topic permission: ";
     assert!(outcome.err.starts_with(start), "{}", outcome.err);
     assert_eq!(rows(&broker, &["list_topic_permissions"]), [""; 0]);
+}
+
+const REFUSED: &str = "in exchange 'amq.topic' in vhost '/' refused for user 'bob'";
+
+/// A connection of bob's, who may do everything but what topic permissions forbid him.
+async fn as_bob(broker: &testkit::Broker) -> (Connection, u16) {
+    let bob = client::Options {
+        user: "bob".into(),
+        password: "pw".into(),
+        ..options(broker)
+    };
+    let mut connection = connect_with(&bob).await;
+    let channel = connection.open_channel().await.expect("a channel");
+    (connection, channel)
+}
+
+fn add_bob(broker: &testkit::Broker) {
+    done(broker, &["add_user", "bob", "pw"]);
+    done(broker, &["set_permissions", "bob", ".*", ".*", ".*"]);
+}
+
+/// Publishes to amq.topic with that key, and those of blind copies; says why not, if it must not be.
+async fn publish_by(
+    connection: &mut Connection,
+    channel: u16,
+    key: &str,
+    copies: &[&str],
+) -> Result<(), String> {
+    let copies = copies.iter().copied().map(FieldValue::from).collect();
+    let headers = FieldTable::new().with("BCC", FieldValue::Array(copies));
+    let properties = PropertiesBuilder::default().headers(&headers).finish();
+    let (flags, properties) = (PublishFlags::NONE, Properties::from_wire(&properties));
+    let sent = connection.publish(channel, "amq.topic", key, flags, properties, b"x");
+    sent.expect("it fits");
+    // Answered after what was published.
+    let passive = client::QueueOptions {
+        passive: true,
+        ..client::QueueOptions::default()
+    };
+    match connection.declare_queue(channel, "q", &passive).await {
+        Ok(_) => Ok(()),
+        Err(Error::ChannelClosed {
+            code: 403, text, ..
+        }) => Err(text.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn keys_that_are_not_permitted_are_refused() {
+    within(seconds(20), async {
+        let mut broker = builder().start().expect("a broker");
+        add_bob(&broker);
+        let set = ["set_topic_permissions", "bob", "amq.topic", "^a", "^r"];
+        done(&broker, &set);
+        // They are there after a restart.
+        broker.crash_and_restart().expect("a broker");
+        let (mut connection, mut channel) = as_bob(&broker).await;
+        declare(&mut connection, channel, "q").await;
+        for (key, permitted) in [("read", true), ("b", false), ("#", false)] {
+            let bound = connection
+                .bind(channel, "q", "amq.topic", key, &FieldTable::new())
+                .await;
+            match bound {
+                Ok(()) => assert!(permitted, "{key}"),
+                Err(Error::ChannelClosed {
+                    code: 403, text, ..
+                }) => {
+                    assert!(!permitted, "{key}");
+                    let expected =
+                        format!("ACCESS_REFUSED - read access to topic '{key}' {REFUSED}");
+                    assert_eq!(*text, *expected);
+                    channel = connection.open_channel().await.expect("a channel");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        // Also with routes that are known by now.
+        for key in ["a", "b", "abc", "a", "b", ""] {
+            let published = publish_by(&mut connection, channel, key, &[]).await;
+            if key.starts_with('a') {
+                assert_eq!(published, Ok(()), "{key}");
+                continue;
+            }
+            let expected = format!("ACCESS_REFUSED - write access to topic '{key}' {REFUSED}");
+            assert_eq!(published, Err(expected));
+            channel = connection.open_channel().await.expect("a channel");
+        }
+        connection.close().await.expect("close-ok");
+    });
+}
+
+/// Open connections keep what they came with.
+#[test]
+fn topic_permissions_hold_for_those_who_come_later() {
+    within(seconds(20), async {
+        let broker = builder().start().expect("a broker");
+        add_bob(&broker);
+        let (mut before, on) = as_bob(&broker).await;
+        declare(&mut before, on, "q").await;
+        done(
+            &broker,
+            &["set_topic_permissions", "bob", "amq.topic", "", ""],
+        );
+        assert_eq!(publish_by(&mut before, on, "k", &[]).await, Ok(()));
+        let (mut after, channel) = as_bob(&broker).await;
+        assert!(publish_by(&mut after, channel, "k", &[]).await.is_err());
+        done(&broker, &["clear_topic_permissions", "bob", "amq.topic"]);
+        let (mut last, channel) = as_bob(&broker).await;
+        assert_eq!(publish_by(&mut last, channel, "k", &[]).await, Ok(()));
+        for connection in [before, after, last] {
+            connection.close().await.expect("close-ok");
+        }
+    });
+}
+
+/// A copy (CC, BCC) is published as well.
+#[test]
+fn keys_of_copies_must_be_permitted() {
+    within(seconds(20), async {
+        let broker = builder().start().expect("a broker");
+        add_bob(&broker);
+        done(
+            &broker,
+            &["set_topic_permissions", "bob", "amq.topic", "^a", ""],
+        );
+        let (mut connection, channel) = as_bob(&broker).await;
+        declare(&mut connection, channel, "q").await;
+        let published = publish_by(&mut connection, channel, "a", &["ab", "ac"]).await;
+        assert_eq!(published, Ok(()));
+        let published = publish_by(&mut connection, channel, "a", &["ab", "b"]).await;
+        let expected = format!("ACCESS_REFUSED - write access to topic 'b' {REFUSED}");
+        assert_eq!(published, Err(expected));
+        connection.close().await.expect("close-ok");
+    });
 }

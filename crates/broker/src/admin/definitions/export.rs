@@ -85,17 +85,16 @@ fn permissions(admin: &Admin<'_>) -> Vec<Value> {
 
 fn topic_permissions(admin: &Admin<'_>) -> Vec<Value> {
     admin.broker.users.change_topic(|topic| {
-        let all = topic
-            .iter()
-            .map(|([user, vhost, exchange], [write, read])| {
-                json!({
-                    "user": &**user,
-                    "vhost": &**vhost,
-                    "exchange": &**exchange,
-                    "write": write,
-                    "read": read,
-                })
-            });
+        let all = topic.iter().map(|([user, vhost, exchange], granted)| {
+            let [write, read] = granted.patterns();
+            json!({
+                "user": &**user,
+                "vhost": &**vhost,
+                "exchange": &**exchange,
+                "write": write,
+                "read": read,
+            })
+        });
         all.collect()
     })
 }

@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use super::entry::{Entry, entries, tags};
 use super::export::is_own;
-use crate::access::{PasswordHash, Permissions};
-use crate::admin::topic_permissions::check_patterns;
+use crate::access::{PasswordHash, Permissions, TopicPermission};
 use crate::admin::users::check_tags;
 use crate::admin::vhosts::check_vhost;
 use crate::admin::{Admin, AdminError, PolicyRequest, check_name};
@@ -33,7 +32,7 @@ pub(super) struct Plan {
     /// Vhost, user, patterns.
     pub permissions: Vec<(String, String, [String; 3])>,
     /// User, vhost, exchange; write and read.
-    pub topic_permissions: Vec<([Arc<str>; 3], [String; 2])>,
+    pub topic_permissions: Vec<([Arc<str>; 3], TopicPermission)>,
     pub parameters: Vec<([Arc<str>; 3], Value)>,
     pub global_parameters: Vec<(Arc<str>, Value)>,
     /// By vhost.
@@ -205,13 +204,9 @@ impl Plan {
         let (user, vhost) = self.user_in_vhost(entry)?;
         let key = [user, vhost, entry.name("exchange")?].map(Arc::from);
         let patterns = [entry.text("write")?, entry.text("read")?];
-        check_patterns(patterns).map_err(|text| entry.error(text))?;
-        let patterns = patterns.map(str::to_owned);
-        if self.topic_permissions.is_empty() {
-            let text = "topic permissions are kept, but have no effect yet";
-            self.warnings.push(text.to_owned());
-        }
-        self.topic_permissions.push((key, patterns));
+        let granted = TopicPermission::new(user, vhost, patterns);
+        let granted = granted.map_err(|text| entry.error(text))?;
+        self.topic_permissions.push((key, granted));
         Ok(())
     }
 
