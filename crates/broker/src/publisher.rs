@@ -77,10 +77,7 @@ pub struct Publisher {
     last_key: Vec<u8>,
     /// `None` while it is lent.
     last: Option<Arc<Route>>,
-    /// Address of the last route where [`Publisher::route`] has given it away for
-    /// [`Publisher::push`] to give it back: that spares each message of a run two changes of a
-    /// reference count.
-    lent: Option<usize>,
+    lent: Lent,
     /// Exchanges whose routes for all keys are known; at most [`MAX_SPREADS`].
     spreads: Vec<Spread>,
     runs: Vec<Run>,
@@ -89,6 +86,18 @@ pub struct Publisher {
     /// The run whose place is wanted next.
     oldest: usize,
     logged: LogPositions,
+}
+
+/// What [`Publisher::route`] has given away for [`Publisher::push`] to give back: that spares each
+/// message of a run two changes of a reference count.
+#[derive(Debug, Default, Clone, Copy)]
+enum Lent {
+    #[default]
+    Nothing,
+    /// The last route, which has that address.
+    Last(usize),
+    /// What a spread has for one of its targets.
+    Target { spread: usize, at: usize },
 }
 
 /// Messages that go the same way.
@@ -107,7 +116,7 @@ impl Publisher {
         session: &Session,
         publish: &Publish<'_>,
     ) -> Result<PublishOutcome, Error> {
-        self.lent = None;
+        self.lent = Lent::Nothing;
         let generation = session.vhost.generation();
         if generation != self.generation {
             // What is gone is not kept alive by a run.
@@ -144,11 +153,13 @@ impl Publisher {
     }
 
     #[inline]
-    fn spread(&self, publish: &Publish<'_>) -> Option<Arc<Route>> {
+    fn spread(&mut self, publish: &Publish<'_>) -> Option<Arc<Route>> {
         let (exchange, key) = (publish.exchange, publish.routing_key);
-        self.spreads
-            .iter()
-            .find_map(|spread| spread.route(exchange, key))
+        let mut spreads = self.spreads.iter_mut().enumerate();
+        let (spread, (at, route)) =
+            spreads.find_map(|(n, spread)| Some((n, spread.route(exchange, key)?)))?;
+        self.lent = Lent::Target { spread, at };
+        Some(route)
     }
 
     /// The last route, if that is the one.
@@ -158,7 +169,7 @@ impl Publisher {
             true => self.last.take()?,
             false => return None,
         };
-        self.lent = Some(Arc::as_ptr(&last).addr());
+        self.lent = Lent::Last(Arc::as_ptr(&last).addr());
         Some(last)
     }
 
@@ -240,16 +251,27 @@ impl Publisher {
         if !current.is_some_and(|run| Arc::ptr_eq(&run.route, &route)) {
             self.change_run(&route);
         }
-        // What is lent is also in `routes`, so no other has its address.
-        if self.lent == Some(Arc::as_ptr(&route).addr()) {
-            self.lent = None;
-            self.last = Some(route);
-        }
+        self.take_back(route);
         let run = &mut self.runs[self.current];
         run.bytes += message.stored_len();
         run.messages.push(message);
         if run.messages.len() >= MAX_PER_HOLD || run.bytes >= MAX_RUN_BYTES {
             run.hand_over(&mut self.logged);
+        }
+    }
+
+    /// Keeps what was lent for the next message.
+    #[inline]
+    fn take_back(&mut self, route: Arc<Route>) {
+        match std::mem::take(&mut self.lent) {
+            // What is lent is also in `routes`, so no other has its address.
+            Lent::Last(address) if address == Arc::as_ptr(&route).addr() => self.last = Some(route),
+            Lent::Target { spread, at } => {
+                if let Some(spread) = self.spreads.get_mut(spread) {
+                    spread.take_back(at, route);
+                }
+            }
+            Lent::Last(_) | Lent::Nothing => {}
         }
     }
 

@@ -15,7 +15,16 @@ use crate::routing::Route;
 pub(crate) struct Spread {
     exchange: Box<[u8]>,
     /// One for each destination.
-    routes: Vec<Arc<Route>>,
+    targets: Vec<Target>,
+}
+
+/// A route, and what spares most messages the change of its reference count: that would wait for all
+/// that has just been written of the message.
+#[derive(Debug)]
+struct Target {
+    route: Arc<Route>,
+    /// To be given out, and taken back.
+    spare: Option<Arc<Route>>,
 }
 
 impl Spread {
@@ -34,23 +43,35 @@ impl Spread {
         };
         let queues = exchange.spreads_to()?.into_iter().map(queue);
         let queues: Vec<Arc<Queue>> = queues.collect::<Option<_>>()?;
-        let routes = queues
-            .into_iter()
-            .map(|queue| Arc::new(Route::to(smallvec![queue], Vec::new(), false)));
-        let routes: Vec<_> = routes.collect();
-        (!routes.is_empty()).then(|| Spread {
+        let target = |queue| Target {
+            route: Arc::new(Route::to(smallvec![queue], Vec::new(), false)),
+            spare: None,
+        };
+        let targets: Vec<Target> = queues.into_iter().map(target).collect();
+        (!targets.is_empty()).then(|| Spread {
             exchange: exchange.name.as_bytes().into(),
-            routes,
+            targets,
         })
     }
 
-    /// Where a message to that exchange goes, if it is this one.
+    /// Where a message to that exchange goes, if it is this one, and the number of that target.
     #[inline]
-    pub fn route(&self, exchange: &[u8], routing_key: &[u8]) -> Option<Arc<Route>> {
+    pub fn route(&mut self, exchange: &[u8], routing_key: &[u8]) -> Option<(usize, Arc<Route>)> {
         if *self.exchange != *exchange {
             return None;
         }
-        let at = spread_position(&[routing_key], self.routes.len())?;
-        Some(self.routes[at].clone())
+        let at = spread_position(&[routing_key], self.targets.len())?;
+        let Target { route, spare } = &mut self.targets[at];
+        Some((at, spare.take().unwrap_or_else(|| route.clone())))
+    }
+
+    /// Takes back what [`Spread::route`] has given out.
+    #[inline]
+    pub fn take_back(&mut self, at: usize, route: Arc<Route>) {
+        if let Some(target) = self.targets.get_mut(at)
+            && Arc::ptr_eq(&target.route, &route)
+        {
+            target.spare = Some(route);
+        }
     }
 }
