@@ -306,7 +306,7 @@ impl Handshake {
         };
         let vhost = open.virtual_host.utf8("virtual-host")?;
         self.broker
-            .open_session(user.clone(), vhost, id)
+            .open_session(user, vhost, id)
             .map_err(|error| Exception::from(error).caused_by(cause))
     }
 

@@ -142,7 +142,8 @@ async fn serve(stream: TcpStream, peer: SocketAddr, broker: Arc<Broker>, options
         }
     };
     // Only now: shutting down waits for open connections, not for those that may never be.
-    broker.connections.open(connection.session(), outbox);
+    let connections = &broker.connections;
+    connections.open(connection.session(), outbox, &broker.users);
     let _registration = Registration { broker, id };
     tracing::debug!(connection = id.0, %peer, "open");
     match connection.run().await {

@@ -238,22 +238,29 @@ impl Broker {
         self.users.login(name, password, from)
     }
 
-    /// A user's access to a vhost: connection.open.
+    /// A user's access to a vhost: connection.open. What the user may do is asked anew, for it may
+    /// have changed since the login.
     pub fn open_session(
         &self,
-        user: Arc<User>,
+        user: &User,
         vhost: &str,
         connection: ConnectionId,
     ) -> Result<Session, Error> {
         let found = self
             .vhost(vhost)
             .ok_or_else(|| Error::new(ReplyCode::NotAllowed, format!("vhost {vhost} not found")))?;
-        let permissions = user.permissions.get(vhost).cloned().ok_or_else(|| {
+        let granted = self
+            .users
+            .get_with_topics(&user.name, vhost)
+            .and_then(|(user, topics)| {
+                let permissions = user.permissions.get(vhost)?.clone();
+                Some((user, permissions, topics))
+            });
+        let (user, permissions, topics) = granted.ok_or_else(|| {
             let user = &user.name;
             let text = format!("access to vhost '{vhost}' refused for user '{user}'");
             Error::new(ReplyCode::NotAllowed, text)
         })?;
-        let topics = self.users.topics_of(&user.name, vhost);
         Ok(Session::new(user, found, permissions, topics, connection))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use ahash::HashMap;
 use parking_lot::Mutex;
 
+use crate::access::Users;
 use crate::name::ConnectionId;
 use crate::outbox::Outbox;
 use crate::session::Session;
@@ -38,8 +39,8 @@ impl Connections {
         ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Registers a connection whose handshake is done.
-    pub fn open(&self, session: &Session, outbox: Arc<Outbox>) {
+    /// Registers a connection whose handshake is done, of one of these users.
+    pub fn open(&self, session: &Session, outbox: Arc<Outbox>, users: &Users) {
         let id = session.connection;
         let open = Open {
             outbox,
@@ -48,11 +49,16 @@ impl Connections {
             reason: None,
         };
         self.open.lock().insert(id, open);
-        // Whoever deletes a vhost looks for its connections afterwards: one of us sees the other.
-        if session.vhost.is_dissolved() {
-            let reason = deleted_vhost(&session.vhost.name);
-            self.end_where(&reason, |connection, _, _| connection == id);
-        }
+        // Whoever deletes a vhost or a user looks for its connections afterwards: one of us sees the
+        // other.
+        let reason = if session.vhost.is_dissolved() {
+            deleted_vhost(&session.vhost.name)
+        } else if users.get(&session.user.name).is_none() {
+            deleted_user(&session.user.name)
+        } else {
+            return;
+        };
+        self.end_where(&reason, |connection, _, _| connection == id);
     }
 
     /// Forgets a connection.
@@ -89,8 +95,7 @@ impl Connections {
 
     /// Asks the connections of a user that is gone to close with 320.
     pub(crate) fn end_of_user(&self, name: &str) {
-        let reason = format!("user '{name}' is deleted");
-        self.end_where(&reason, |_, user, _| user == name);
+        self.end_where(&deleted_user(name), |_, user, _| user == name);
     }
 
     /// Asks those to close, chosen by their id, user and vhost.
@@ -118,6 +123,10 @@ impl Connections {
         }
         self.open.lock().get(&id)?.reason.clone()
     }
+}
+
+fn deleted_user(name: &str) -> String {
+    format!("user '{name}' is deleted")
 }
 
 fn deleted_vhost(name: &str) -> String {

@@ -320,9 +320,9 @@ impl Definitions {
             }),
             (PERMISSION, [user, vhost]) => {
                 let pattern = |name| value.text(name);
-                let granted =
-                    Permissions::new(pattern("configure")?, pattern("write")?, pattern("read")?);
-                permissions.push((user.clone(), vhost.clone(), granted.ok()?));
+                let (configure, write) = (pattern("configure")?, pattern("write")?);
+                let granted = Permissions::restored(configure, write, pattern("read")?);
+                permissions.push((user.clone(), vhost.clone(), granted));
             }
             (EXCHANGE, [vhost, name]) => {
                 let options = ExchangeOptions {
@@ -387,7 +387,7 @@ impl Definitions {
             (TOPIC_PERMISSION, [user, vhost, exchange]) => {
                 let key = [user, vhost, exchange].map(Arc::clone);
                 let patterns = [value.text("write")?, value.text("read")?];
-                let granted = TopicPermission::new(user, vhost, patterns).ok()?;
+                let granted = TopicPermission::restored(user, vhost, patterns);
                 self.topic_permissions.insert(key, Arc::new(granted));
             }
             (VHOST | USER | PERMISSION | EXCHANGE | QUEUE, _) => return None,

@@ -22,7 +22,7 @@ use crate::internal_publish;
 use crate::positions::LogPositions;
 use crate::queue::{MAX_PER_HOLD, Refused};
 use crate::routing::{Route, route};
-use crate::session::Session;
+use crate::session::{Session, check_topic};
 use crate::spread::Spread;
 use crate::vhost::VHost;
 
@@ -190,8 +190,16 @@ impl Publisher {
         headers: Table<'_>,
     ) -> Result<PublishOutcome, Error> {
         let mut keys: SmallVec<[&[u8]; 4]> = SmallVec::from_slice(&[publish.routing_key]);
-        let has_cc = collect_keys(headers, CC, &mut keys)?;
-        let has_bcc = collect_keys(headers, BCC, &mut keys)?;
+        let found = collect_keys(headers, CC, &mut keys)
+            .and_then(|cc| Ok((cc, collect_keys(headers, BCC, &mut keys)?)));
+        let (has_cc, has_bcc) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                // What is wrong with the exchange is said first.
+                find(session, publish, &[publish.routing_key], None, None)?;
+                return Err(error);
+            }
+        };
         let route = if has_cc || has_bcc {
             keys.sort_unstable();
             keys.dedup();
@@ -395,6 +403,9 @@ fn find(
     })?;
     let resource = Resource::exchange(name, &vhost.name);
     session.permit(Operation::Write, resource)?;
+    // The message's own key first.
+    let keys_in_order = std::iter::once(&publish.routing_key).chain(keys).copied();
+    let refusal = session.topic_refusal(Operation::Write, name, keys_in_order);
     let topology = vhost.read();
     match topology.exchanges.get(name) {
         None => Err(Error::not_found(resource)),
@@ -402,9 +413,7 @@ fn find(
             "cannot publish to internal {resource}"
         ))),
         Some(exchange) => {
-            for key in keys {
-                session.permit_topic(Operation::Write, exchange, key)?;
-            }
+            check_topic(Some(exchange), refusal)?;
             let window = exchange.belongings.window.clone();
             let properties = publish.all_properties;
             let head = Head {

@@ -113,21 +113,20 @@ impl Session {
         )))
     }
 
-    /// Fails with 403 unless the user may do that with that routing key. Only topic exchanges ask.
-    pub(crate) fn permit_topic(
+    /// What the user is told if the exchange is a topic exchange, and may not do that with all of
+    /// these routing keys. Asked before the topology is locked, for it takes the time of a pattern;
+    /// the type of the exchange is known only then.
+    pub(crate) fn topic_refusal<'k>(
         &self,
         operation: Operation,
-        exchange: &Exchange,
-        routing_key: &[u8],
-    ) -> Result<(), Error> {
-        let asks = exchange.kind == ExchangeKind::Topic;
-        if !asks || self.topics.permit(operation, &exchange.name, routing_key) {
-            return Ok(());
-        }
-        let resource = self.exchange_resource(&exchange.name);
-        let key = String::from_utf8_lossy(routing_key);
+        exchange: &str,
+        routing_keys: impl IntoIterator<Item = &'k [u8]>,
+    ) -> Option<Error> {
+        let key = self.topics.refused(operation, exchange, routing_keys)?;
+        let resource = self.exchange_resource(exchange);
+        let key = String::from_utf8_lossy(key);
         let (operation, user) = (operation.name(), &self.user.name);
-        Err(Error::refused(format!(
+        Some(Error::refused(format!(
             "{operation} access to topic '{key}' in {resource} refused for user '{user}'"
         )))
     }
@@ -353,9 +352,9 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         self.refuse_shards("bind", queue)?;
-        self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
+        let refusal = self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
         self.change(|topology| {
-            let source = self.source(topology, exchange, routing_key, &arguments)?;
+            let source = self.source(topology, exchange, routing_key, &arguments, refusal)?;
             let found = topology.queues.get(queue).cloned();
             let queue = found.ok_or_else(|| Error::not_found(self.queue_resource(queue)))?;
             queue.check_owner(self.connection)?;
@@ -380,8 +379,9 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         self.refuse_shards("unbind", queue)?;
-        self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
+        let refusal = self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
         self.change(|topology| {
+            check_topic(topology.exchanges.get(exchange), refusal)?;
             let Some(queue) = topology.queues.get(queue).cloned() else {
                 return Ok(());
             };
@@ -401,9 +401,10 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         refuse_default_exchange(destination)?;
-        self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
+        let refusal =
+            self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
         self.change(|topology| {
-            let source = self.source(topology, source, routing_key, &arguments)?;
+            let source = self.source(topology, source, routing_key, &arguments, refusal)?;
             let Some(destination) = topology.exchanges.get(destination) else {
                 return Err(Error::not_found(self.exchange_resource(destination)));
             };
@@ -428,11 +429,15 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         refuse_default_exchange(destination)?;
-        self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
+        let refusal =
+            self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
         let destination = Destination::Exchange(destination.into());
         let key = binding_key(source, destination, routing_key, arguments);
-        self.change(|topology| topology.unbind(&key));
-        Ok(())
+        self.change(|topology| {
+            check_topic(topology.exchanges.get(source), refusal)?;
+            topology.unbind(&key);
+            Ok(())
+        })
     }
 
     /// basic.get.
@@ -552,19 +557,18 @@ impl Session {
         self.permit(Operation::Write, self.exchange_resource(to))
     }
 
+    /// Fails with 403 unless the user may bind and unbind these. What it returns goes to
+    /// [`Session::source`], or to [`check_topic`].
     fn permit_binding(
         &self,
         destination: Resource<'_>,
         source: &str,
         routing_key: &[u8],
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Error>, Error> {
         refuse_default_exchange(source)?;
         self.permit(Operation::Write, destination)?;
         self.permit(Operation::Read, self.exchange_resource(source))?;
-        match self.vhost.read().exchanges.get(source) {
-            Some(exchange) => self.permit_topic(Operation::Read, exchange, routing_key),
-            None => Ok(()),
-        }
+        Ok(self.topic_refusal(Operation::Read, source, [routing_key]))
     }
 
     fn source(
@@ -573,11 +577,26 @@ impl Session {
         exchange: &str,
         routing_key: &[u8],
         arguments: &FieldTable,
+        refusal: Option<Error>,
     ) -> Result<Arc<str>, Error> {
         let found = topology.exchanges.get(exchange);
+        check_topic(found, refusal)?;
         let exchange = found.ok_or_else(|| Error::not_found(self.exchange_resource(exchange)))?;
         exchange.validate_binding(routing_key, arguments)?;
         Ok(exchange.name.clone())
+    }
+}
+
+/// Fails with what [`Session::topic_refusal`] has said, if the exchange is a topic exchange.
+pub(crate) fn check_topic(
+    exchange: Option<&Exchange>,
+    refusal: Option<Error>,
+) -> Result<(), Error> {
+    match refusal {
+        Some(refusal) if exchange.is_some_and(|found| found.kind == ExchangeKind::Topic) => {
+            Err(refusal)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -100,6 +100,12 @@ SCENARIOS = [
         topics("{x}", "^a", ".*"),
         publish("{x}", "a", "1", headers={"CC": ["ab"], "BCC": ["ac"]}).by(), flow(),
         take("{q}"),
+        publish("{x}", "a", "2", headers={"CC": ["ab", "c"]}).by(),
+        flow().since("4.0.3", "copies ask as well (rabbit_channel:check_write_permitted_on_topics)",
+                     "- < channel.flow-ok active=true",
+                     "+ < channel.close reply_code=403 reply_text='ACCESS_REFUSED - write access to "
+                     "topic 'c' in exchange '{x}' in vhost '{v}' refused for user '{u}'' class_id=60 "
+                     "method_id=40"),
     ], vhost="{v}"),
     Scenario("topic-order", [
         user(), exchange(type="topic"), exchange("{i}", "topic", internal=True),
@@ -107,6 +113,9 @@ SCENARIOS = [
         publish("{i}", "b").by(), flow(),
         publish("{x}", "b", user_id="nobody").by(), unwritable(flow(), "b"),
         publish("{x}", "b", expiration="never").by(), unwritable(flow(), "b"),
+        publish("{x}", "b", headers={"CC": "text"}).by(), unwritable(flow(), "b"),
+        publish("{x}", "a", headers={"CC": "text"}).by(), flow(),
+        publish("{none}", "a", headers={"CC": "text"}).by(), flow(),
     ], vhost="{v}"),
     Scenario("topic-changed", [
         user(), exchange(type="topic"), declare(), bind("{q}", "{x}", "#"),

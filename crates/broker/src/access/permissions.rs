@@ -51,6 +51,15 @@ impl Permissions {
         })
     }
 
+    /// From patterns that were checked before.
+    pub(crate) fn restored(configure: &str, write: &str, read: &str) -> Self {
+        Permissions {
+            configure: Rule::unchecked(configure),
+            write: Rule::unchecked(write),
+            read: Rule::unchecked(read),
+        }
+    }
+
     /// The patterns for configure, write and read.
     pub fn patterns(&self) -> [&str; 3] {
         [&self.configure, &self.write, &self.read].map(Rule::as_str)

@@ -26,25 +26,21 @@ impl TopicPermission {
     /// # Errors
     /// Which pattern makes no sense, and why.
     pub fn new(user: &str, vhost: &str, patterns: [&str; 2]) -> Result<TopicPermission, String> {
-        let rule = |pattern: &str| {
-            let variables = [
-                ("{username}", user),
-                ("{vhost}", vhost),
-                ("{client_id}", "{client_id}"),
-            ];
-            let filled = variables
-                .into_iter()
-                .fold(pattern.to_owned(), |text, (variable, name)| {
-                    text.replace(variable, &fancy_regex::escape(name))
-                });
-            Rule::new(&filled).map_err(|reason| format!("invalid topic permission: {reason}"))
-        };
-        let [write, read] = patterns;
-        Ok(TopicPermission {
-            write: rule(write)?,
-            read: rule(read)?,
+        for pattern in patterns {
+            Rule::filled(pattern, &fill(pattern, user, vhost))
+                .map_err(|reason| format!("invalid topic permission: {reason}"))?;
+        }
+        Ok(TopicPermission::restored(user, vhost, patterns))
+    }
+
+    /// From patterns that were checked before.
+    pub fn restored(user: &str, vhost: &str, patterns: [&str; 2]) -> TopicPermission {
+        let [write, read] = patterns.map(|text| Rule::unchecked(&fill(text, user, vhost)));
+        TopicPermission {
             patterns: patterns.map(str::to_owned),
-        })
+            write,
+            read,
+        }
     }
 
     /// For write and read, as they were given.
@@ -60,6 +56,21 @@ impl TopicPermission {
         };
         rule.permits(&String::from_utf8_lossy(routing_key))
     }
+}
+
+/// A pattern with names in the place of variables.
+fn fill(pattern: &str, user: &str, vhost: &str) -> String {
+    let variables = [
+        ("{username}", user),
+        ("{vhost}", vhost),
+        // Only for MQTT.
+        ("{client_id}", "{client_id}"),
+    ];
+    variables
+        .into_iter()
+        .fold(pattern.to_owned(), |text, (variable, name)| {
+            text.replace(variable, &fancy_regex::escape(name))
+        })
 }
 
 /// The topic permissions of one user in one vhost, by exchange.
@@ -79,10 +90,17 @@ impl UserTopics {
         )
     }
 
-    /// True where the operation is permitted on that topic exchange with that key.
-    pub fn permit(&self, operation: Operation, exchange: &str, routing_key: &[u8]) -> bool {
-        let permission = self.0.get(exchange);
-        permission.is_none_or(|permission| permission.permits(operation, routing_key))
+    /// The first of these keys with which the operation is not permitted on that exchange, should it
+    /// be a topic exchange.
+    pub fn refused<'k>(
+        &self,
+        operation: Operation,
+        exchange: &str,
+        routing_keys: impl IntoIterator<Item = &'k [u8]>,
+    ) -> Option<&'k [u8]> {
+        let permission = self.0.get(exchange)?;
+        let mut keys = routing_keys.into_iter();
+        keys.find(|key| !permission.permits(operation, key))
     }
 }
 
@@ -104,6 +122,8 @@ mod tests {
 
     #[test]
     fn variables_are_the_names_and_no_patterns() {
+        let odd = TopicPermission::new("{vhost}", "v", ["^{username}$", ""]).expect("patterns");
+        assert!(odd.permits(Operation::Write, b"{vhost}"));
         let own = granted("^{username}\\.", "^{vhost}{client_id}$");
         assert!(own.permits(Operation::Write, b"a.b.c"));
         assert!(!own.permits(Operation::Write, b"axb.c"));
@@ -124,9 +144,12 @@ mod tests {
             let key = [user, vhost, exchange].map(Arc::from);
             all.insert(key, Arc::new(nothing));
         }
-        let own = UserTopics::of(&all, "b", "v");
-        assert!(own.permit(Operation::Write, "x", b"k"));
-        assert!(!own.permit(Operation::Write, "y", b"k"));
-        assert!(UserTopics::of(&all, "d", "v").permit(Operation::Write, "x", b"k"));
+        let refused = |user, exchange| {
+            let own = UserTopics::of(&all, user, "v");
+            own.refused(Operation::Write, exchange, [&b""[..], b"k"])
+        };
+        assert_eq!(refused("b", "x"), None);
+        assert_eq!(refused("b", "y"), Some(&b"k"[..]));
+        assert_eq!(refused("d", "x"), None);
     }
 }

@@ -86,9 +86,16 @@ impl Users {
         change(&mut self.topic.write())
     }
 
-    /// A user's topic permissions in a vhost, as they are now.
-    pub(crate) fn topics_of(&self, user: &str, vhost: &str) -> UserTopics {
-        UserTopics::of(&self.topic.read(), user, vhost)
+    /// The user of that name as it is now, with its topic permissions in a vhost.
+    pub(crate) fn get_with_topics(
+        &self,
+        name: &str,
+        vhost: &str,
+    ) -> Option<(Arc<User>, UserTopics)> {
+        // Both held: a user that is deleted loses its topic permissions at the same time.
+        let users = self.by_name.read();
+        let user = users.get(name)?.clone();
+        Some((user, UserTopics::of(&self.topic.read(), name, vhost)))
     }
 
     /// Checks name, password and where the client is.

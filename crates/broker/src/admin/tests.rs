@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use amqp::FieldTable;
+use amqp::{FieldTable, ReplyCode};
 use serde_json::{Value, json};
 use store::{Budget, Store};
 use testkit::FaultyDisk;
@@ -58,7 +58,7 @@ impl Node {
             panic!("the first user is not known");
         };
         let connection = self.broker.connections.next_id();
-        let session = self.broker.open_session(user, vhost, connection);
+        let session = self.broker.open_session(&user, vhost, connection);
         session.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -240,7 +240,9 @@ fn deleted_vhost_takes_everything_with_it() {
         .expect("it is there");
     let session = node.session("v");
     let outbox = Arc::new(Outbox::default());
-    node.broker.connections.open(&session, outbox);
+    node.broker
+        .connections
+        .open(&session, outbox, &node.broker.users);
     let options = QueueOptions {
         durable: true,
         ..QueueOptions::default()
@@ -282,7 +284,9 @@ fn connection_that_comes_to_a_vhost_as_it_goes_is_told() {
     admin.set_permissions("v", "guest", [""; 3]).expect("it");
     let session = node.session("v");
     admin.delete_vhost("v").expect("it");
-    node.broker.connections.open(&session, Arc::default());
+    node.broker
+        .connections
+        .open(&session, Arc::default(), &node.broker.users);
     let reason = node.broker.connections.must_end(session.connection);
     assert_eq!(reason.as_deref(), Some("vhost 'v' is deleted"));
 }
@@ -291,10 +295,50 @@ fn connection_that_comes_to_a_vhost_as_it_goes_is_told() {
 fn connections_of_a_deleted_user_end() {
     let node = Node::new();
     let session = node.session("/");
-    node.broker.connections.open(&session, Arc::default());
+    node.broker
+        .connections
+        .open(&session, Arc::default(), &node.broker.users);
     node.admin().delete_user("guest").expect("it is there");
     let reason = node.broker.connections.must_end(session.connection);
     assert_eq!(reason.as_deref(), Some("user 'guest' is deleted"));
+}
+
+#[test]
+fn connection_of_a_user_that_goes_as_it_comes_is_told() {
+    let node = Node::new();
+    let session = node.session("/");
+    node.admin().delete_user("guest").expect("it is there");
+    node.broker
+        .connections
+        .open(&session, Arc::default(), &node.broker.users);
+    let reason = node.broker.connections.must_end(session.connection);
+    assert_eq!(reason.as_deref(), Some("user 'guest' is deleted"));
+}
+
+/// Between the login and the opening of a vhost a client may take its time.
+#[test]
+fn what_a_user_may_do_is_asked_when_it_opens_a_vhost() {
+    let node = Node::new();
+    let admin = node.admin();
+    let user = node.broker.users.get("guest").expect("it is there");
+    let open = || {
+        let connection = node.broker.connections.next_id();
+        node.broker.open_session(&user, "/", connection)
+    };
+    admin
+        .set_permissions("/", "guest", ["^a", "", ""])
+        .expect("it");
+    let session = open().expect("it may come");
+    assert!(session.declare_queue("b", QueueOptions::default()).is_err());
+    admin.clear_permissions("/", "guest").expect("it is there");
+    let refused = open().expect_err("it may not");
+    let text = "access to vhost '/' refused for user 'guest'";
+    assert_eq!(
+        (refused.code, &*refused.text),
+        (ReplyCode::NotAllowed, text)
+    );
+    admin.delete_user("guest").expect("it is there");
+    assert!(open().is_err());
 }
 
 #[test]

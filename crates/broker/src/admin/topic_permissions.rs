@@ -45,17 +45,30 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Sets many; all users and vhosts are known to be there.
-    pub(super) fn put_topic_permissions(&self, all: Vec<([Arc<str>; 3], TopicPermission)>) {
-        for (key, granted) in all {
-            let patterns = granted.patterns().map(str::to_owned);
-            let put = |topic: &mut _| self.put_topic_permission(topic, key.clone(), granted);
-            self.broker.users.change_topic(put);
-            let [user, vhost, exchange] = &key;
-            let [write, read] = &patterns;
-            let events = &self.broker.events;
-            events.topic_permission_created(self.by, [user, vhost, exchange], [write, read]);
-        }
+    /// Sets many; all users and vhosts are known to be there. Returns what is to be told of them.
+    pub(super) fn put_topic_permissions(
+        &self,
+        all: Vec<([Arc<str>; 3], TopicPermission)>,
+    ) -> Vec<TopicPermissionInfo> {
+        let put = |(key, granted): ([Arc<str>; 3], TopicPermission)| {
+            let info = info(&key, &granted);
+            self.broker
+                .users
+                .change_topic(|topic| self.put_topic_permission(topic, key, granted));
+            info
+        };
+        all.into_iter().map(put).collect()
+    }
+
+    pub(super) fn tell_topic_permission(&self, granted: &TopicPermissionInfo) {
+        let TopicPermissionInfo {
+            user,
+            vhost,
+            exchange,
+            patterns: [write, read],
+        } = granted;
+        let events = &self.broker.events;
+        events.topic_permission_created(self.by, [user, vhost, exchange], [write, read]);
     }
 
     fn put_topic_permission(
@@ -160,16 +173,17 @@ impl Admin<'_> {
         wanted: impl Fn(&TopicPermissionInfo) -> bool,
     ) -> Vec<TopicPermissionInfo> {
         self.broker.users.change_topic(|topic| {
-            let all = topic.iter().map(|(key, granted)| {
-                let [user, vhost, exchange] = key.clone();
-                TopicPermissionInfo {
-                    user,
-                    vhost,
-                    exchange,
-                    patterns: granted.patterns().map(str::to_owned),
-                }
-            });
+            let all = topic.iter().map(|(key, granted)| info(key, granted));
             all.filter(wanted).collect()
         })
+    }
+}
+
+fn info([user, vhost, exchange]: &[Arc<str>; 3], granted: &TopicPermission) -> TopicPermissionInfo {
+    TopicPermissionInfo {
+        user: user.clone(),
+        vhost: vhost.clone(),
+        exchange: exchange.clone(),
+        patterns: granted.patterns().map(str::to_owned),
     }
 }

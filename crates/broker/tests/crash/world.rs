@@ -87,7 +87,7 @@ pub fn session(broker: &Broker) -> Session {
         panic!("the first user is not known");
     };
     let connection = broker.connections.next_id();
-    let session = broker.open_session(user, "/", connection);
+    let session = broker.open_session(&user, "/", connection);
     session.unwrap_or_else(|error| panic!("cannot open the vhost: {error}"))
 }
 

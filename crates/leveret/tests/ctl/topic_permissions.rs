@@ -87,18 +87,23 @@ fn add_bob(broker: &testkit::Broker) {
     done(broker, &["set_permissions", "bob", ".*", ".*", ".*"]);
 }
 
-/// Publishes to amq.topic with that key, and those of blind copies; says why not, if it must not be.
-async fn publish_by(
+/// Publishes with that key, and those of blind copies; says why not, if it must not be.
+async fn publish_to(
     connection: &mut Connection,
     channel: u16,
+    exchange: &str,
     key: &str,
     copies: &[&str],
 ) -> Result<(), String> {
-    let copies = copies.iter().copied().map(FieldValue::from).collect();
-    let headers = FieldTable::new().with("BCC", FieldValue::Array(copies));
-    let properties = PropertiesBuilder::default().headers(&headers).finish();
+    let mut properties = PropertiesBuilder::default();
+    if !copies.is_empty() {
+        let copies = copies.iter().copied().map(FieldValue::from).collect();
+        let headers = FieldTable::new().with("BCC", FieldValue::Array(copies));
+        properties = properties.headers(&headers);
+    }
+    let properties = properties.finish();
     let (flags, properties) = (PublishFlags::NONE, Properties::from_wire(&properties));
-    let sent = connection.publish(channel, "amq.topic", key, flags, properties, b"x");
+    let sent = connection.publish(channel, exchange, key, flags, properties, b"x");
     sent.expect("it fits");
     // Answered after what was published.
     let passive = client::QueueOptions {
@@ -112,6 +117,16 @@ async fn publish_by(
         }) => Err(text.to_string()),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The same, to amq.topic.
+async fn publish_by(
+    connection: &mut Connection,
+    channel: u16,
+    key: &str,
+    copies: &[&str],
+) -> Result<(), String> {
+    publish_to(connection, channel, "amq.topic", key, copies).await
 }
 
 #[test]
@@ -199,6 +214,122 @@ fn keys_of_copies_must_be_permitted() {
         let published = publish_by(&mut connection, channel, "a", &["ab", "b"]).await;
         let expected = format!("ACCESS_REFUSED - write access to topic 'b' {REFUSED}");
         assert_eq!(published, Err(expected));
+        connection.close().await.expect("close-ok");
+    });
+}
+
+#[test]
+fn exchanges_are_bound_by_permitted_keys_only() {
+    within(seconds(20), async {
+        let broker = builder().start().expect("a broker");
+        add_bob(&broker);
+        done(
+            &broker,
+            &["set_topic_permissions", "bob", "amq.topic", "", "^r"],
+        );
+        for key in ["read", "b"] {
+            let (mut connection, channel) = as_bob(&broker).await;
+            let none = FieldTable::new();
+            let bound = connection
+                .bind_exchange(channel, "amq.fanout", "amq.topic", key, &none)
+                .await;
+            match bound {
+                Ok(()) => assert_eq!(key, "read"),
+                Err(Error::ChannelClosed {
+                    code: 403, text, ..
+                }) => {
+                    let expected = format!("ACCESS_REFUSED - read access to topic 'b' {REFUSED}");
+                    assert_eq!(*text, *expected);
+                }
+                Err(error) => panic!("{error}"),
+            }
+            connection.close().await.expect("close-ok");
+        }
+    });
+}
+
+/// What the exchange is decides: it asks as a topic exchange, and not when it was another or is
+/// delayed.
+#[test]
+fn the_type_of_the_exchange_decides() {
+    within(seconds(20), async {
+        let broker = builder().start().expect("a broker");
+        add_bob(&broker);
+        done(&broker, &["set_topic_permissions", "bob", "x", "^a", "^a"]);
+        let (mut connection, mut channel) = as_bob(&broker).await;
+        declare(&mut connection, channel, "q").await;
+        let delayed = FieldTable::new().with("x-delayed-type", "topic");
+        let turned = FieldTable::new().with("x-delayed-exchange", true);
+        for (kind, arguments, asks) in [
+            ("direct", FieldTable::new(), false),
+            ("topic", FieldTable::new(), true),
+            ("x-delayed-message", delayed, false),
+            ("topic", turned, true),
+            ("direct", FieldTable::new(), false),
+        ] {
+            let options = client::ExchangeOptions {
+                arguments,
+                ..client::ExchangeOptions::default()
+            };
+            connection
+                .declare_exchange(channel, "x", kind, &options)
+                .await
+                .expect("declare-ok");
+            // On one connection, which knew the way before.
+            for _ in 0..2 {
+                let published = publish_to(&mut connection, channel, "x", "b", &[]).await;
+                assert_eq!(published.is_err(), asks, "{kind}");
+                if asks {
+                    channel = connection.open_channel().await.expect("a channel");
+                }
+            }
+            let deleted = connection.delete_exchange(channel, "x", false).await;
+            deleted.expect("delete-ok");
+        }
+        connection.close().await.expect("close-ok");
+    });
+}
+
+#[test]
+fn topic_permissions_go_with_their_user() {
+    within(seconds(20), async {
+        let mut broker = builder().start().expect("a broker");
+        add_bob(&broker);
+        done(
+            &broker,
+            &["set_topic_permissions", "bob", "amq.topic", "", ""],
+        );
+        done(&broker, &["delete_user", "bob"]);
+        add_bob(&broker);
+        let (mut connection, channel) = as_bob(&broker).await;
+        declare(&mut connection, channel, "q").await;
+        assert_eq!(publish_by(&mut connection, channel, "k", &[]).await, Ok(()));
+        connection.close().await.expect("close-ok");
+        broker.crash_and_restart().expect("a broker");
+        assert_eq!(rows(&broker, &["list_topic_permissions"]), [""; 0]);
+    });
+}
+
+#[test]
+fn imported_topic_permissions_are_obeyed() {
+    within(seconds(20), async {
+        let broker = builder().start().expect("a broker");
+        add_bob(&broker);
+        let definitions = r#"{"topic_permissions":
+            [{"user":"bob","vhost":"/","exchange":"amq.topic","write":"^{username}$","read":""}]}"#;
+        let outcome = ctl_with(&broker, &["-q", "import_definitions"], definitions);
+        assert_eq!((outcome.status, &*outcome.err), (0, ""));
+        let (mut connection, channel) = as_bob(&broker).await;
+        declare(&mut connection, channel, "q").await;
+        assert_eq!(
+            publish_by(&mut connection, channel, "bob", &[]).await,
+            Ok(())
+        );
+        assert!(
+            publish_by(&mut connection, channel, "bobby", &[])
+                .await
+                .is_err()
+        );
         connection.close().await.expect("close-ok");
     });
 }

@@ -24,11 +24,15 @@ impl Plan {
         for (name, password, tags) in self.users {
             admin.put_user(&name, password, tags)?;
         }
+        // Before permissions: nobody may come in between and be held by none of them.
+        let topics = admin.put_topic_permissions(self.topic_permissions);
         for (vhost, user, patterns) in &self.permissions {
             let [configure, write, read] = patterns;
             admin.set_permissions(vhost, user, [configure, write, read])?;
         }
-        admin.put_topic_permissions(self.topic_permissions);
+        topics
+            .iter()
+            .for_each(|granted| admin.tell_topic_permission(granted));
         admin.put_parameters(self.parameters, self.global_parameters);
         for (name, topology) in self.topologies {
             if let Some(vhost) = admin.broker.vhost(&name) {
