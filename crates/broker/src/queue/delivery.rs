@@ -219,8 +219,11 @@ impl State {
     ) -> Lease {
         let store = &mut self.lanes.get_mut(lane).store;
         store.note_delivered(seq);
+        let in_segment = store.is_flushed(seq);
+        let rules = self.rules.as_ref();
         Lease {
-            message: (!store.is_flushed(seq)).then(|| message.clone()),
+            message: (!in_segment).then(|| message.clone()),
+            expires: rules.map_or(0, |rules| rules.expiry_in_segment(message, in_segment)),
             seq,
             lane,
             body_len: message.body_len() as u32,
@@ -355,8 +358,13 @@ impl State {
             };
             let origin = if leased {
                 store.note_delivered(seq);
+                let in_segment = store.is_flushed(seq);
+                let expires = rules
+                    .as_ref()
+                    .map_or(0, |rules| rules.expiry_in_segment(&message, in_segment));
                 let lease = leases.grant(Lease {
-                    message: (!store.is_flushed(seq)).then(|| message.clone()),
+                    message: (!in_segment).then(|| message.clone()),
+                    expires,
                     seq,
                     lane: lane_id,
                     body_len: message.body_len() as u32,

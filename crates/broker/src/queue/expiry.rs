@@ -2,17 +2,16 @@
 //!
 //! Where deadlines ascend with places, only the first message has to be looked at: when its time
 //! comes it is the first, whatever has happened meanwhile. Those that would have to overtake others
-//! are in a heap as well, and leave from the middle of the queue at their time.
+//! are in a set as well, and leave from the middle of the queue at their time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 
-use ahash::HashSet;
 use store::{Loaded, Message, QueueSeq};
 
 use super::State;
 use super::dead_letter::Reason;
 use super::lane::LaneId;
+use super::leases::Lease;
 use super::ready::Entry;
 use super::rules::Rules;
 use super::settings::Settings;
@@ -21,10 +20,8 @@ use crate::clock::Millis;
 /// Deadlines that do not come in order of places.
 #[derive(Debug, Default)]
 pub(super) struct Deadlines {
-    /// Includes messages that have gone since.
-    overtaking: BinaryHeap<Reverse<(Millis, LaneId, QueueSeq)>>,
-    /// Those in segments whose time came while they were out.
-    late: HashSet<(LaneId, QueueSeq)>,
+    /// Includes messages that have gone since. A set: one that comes back time and again is in it once.
+    overtaking: BTreeSet<(Millis, LaneId, QueueSeq)>,
     /// Some of those that wait expire in order of places.
     in_order: bool,
     /// By lane: the highest deadline among those that wait; the end of time if one waits for ever.
@@ -45,8 +42,16 @@ impl Deadlines {
                 *highest = deadline;
                 self.in_order = true;
             }
-            Some(deadline) => self.overtaking.push(Reverse((deadline, lane, seq))),
+            Some(deadline) => {
+                self.overtaking.insert((deadline, lane, seq));
+            }
         }
+    }
+
+    /// How many do not come in order of places.
+    #[cfg(test)]
+    pub fn overtaking(&self) -> usize {
+        self.overtaking.len()
     }
 
     /// Nothing waits in that lane.
@@ -57,19 +62,6 @@ impl Deadlines {
         }
         self.highest[index] = 0;
     }
-
-    /// A message does not come back.
-    #[inline]
-    pub fn forget(&mut self, lane: LaneId, seq: QueueSeq) {
-        if !self.late.is_empty() {
-            self.late.remove(&(lane, seq));
-        }
-    }
-
-    /// True if the time of a message, which has come back and lies in a segment, is over.
-    pub fn was_late(&mut self, lane: LaneId, seq: QueueSeq) -> bool {
-        !self.late.is_empty() && self.late.remove(&(lane, seq))
-    }
 }
 
 impl Rules {
@@ -77,6 +69,13 @@ impl Rules {
     pub fn is_fresh(&self, lane: LaneId, seq: QueueSeq) -> bool {
         let mut fresh = self.fresh.iter();
         fresh.any(|(of_lane, first)| *of_lane == lane && seq >= *first)
+    }
+
+    /// When a message that is handed out expires, for its lease: see [`Lease::expires`].
+    #[inline]
+    pub fn expiry_in_segment(&self, message: &Message, in_segment: bool) -> Millis {
+        let deadline = in_segment.then(|| self.deadline(message)).flatten();
+        deadline.unwrap_or(0)
     }
 
     /// When a message expires.
@@ -160,7 +159,7 @@ impl State {
         for (seq, message) in messages {
             if let Some(deadline) = rules.deadline(message) {
                 let overtaking = &mut rules.deadlines.overtaking;
-                overtaking.push(Reverse((deadline, lane, *seq)));
+                overtaking.insert((deadline, lane, *seq));
             }
         }
     }
@@ -175,24 +174,23 @@ impl State {
                 && let Some(deadline) = rules.deadline(message)
             {
                 let overtaking = &mut rules.deadlines.overtaking;
-                overtaking.push(Reverse((deadline, lane, entry.seq)));
+                overtaking.insert((deadline, lane, entry.seq));
             }
         }
     }
 
-    /// Of messages that have come back, those whose time is known to be over.
-    pub(super) fn separate_late(
-        &mut self,
-        lane: LaneId,
-        returned: Vec<Entry>,
-    ) -> (Vec<Entry>, Vec<Entry>) {
-        let Some(rules) = &mut self.rules else {
-            return (Vec::new(), returned);
+    /// True if the time of a message that comes back from a lease is known to be over. If it is still
+    /// to come, that is noted: the message may have to overtake others then.
+    pub(super) fn has_come_back_too_late(&mut self, lease: &Lease) -> bool {
+        let Some(rules) = self.rules.as_mut().filter(|_| lease.expires > 0) else {
+            return false;
         };
-        let deadlines = &mut rules.deadlines;
-        returned
-            .into_iter()
-            .partition(|entry| deadlines.was_late(lane, entry.seq))
+        let is_late = lease.expires <= rules.now;
+        if !is_late {
+            let overtaking = &mut rules.deadlines.overtaking;
+            overtaking.insert((lease.expires, lease.lane, lease.seq));
+        }
+        is_late
     }
 
     /// True if the first message of a lane has expired before this moment, or in it.
@@ -250,21 +248,19 @@ impl State {
             }
         }
         while let Some(rules) = &mut self.rules
-            && let Some(Reverse((deadline, lane, seq))) = rules.deadlines.overtaking.peek().copied()
+            && let Some((deadline, lane, seq)) = rules.deadlines.overtaking.first().copied()
             && deadline <= now
         {
             if removed == most {
                 return true;
             }
-            rules.deadlines.overtaking.pop();
+            rules.deadlines.overtaking.pop_first();
             let dying = &rules.dying;
             let is_dying = |seq| dying.holds(lane, seq);
             let of_lane = self.lanes.get_mut(lane);
             if let Some(entry) = of_lane.remove(seq, is_dying) {
                 self.discard(lane, entry, Reason::Expired);
                 removed += 1;
-            } else if of_lane.store.is_live(seq) && !is_dying(seq) {
-                rules.deadlines.late.insert((lane, seq));
             }
         }
         false
@@ -277,7 +273,7 @@ impl State {
         if rules.dying.is_full() {
             return None;
         }
-        let first_of_all = rules.deadlines.overtaking.peek().map(|next| next.0.0);
+        let first_of_all = rules.deadlines.overtaking.first().map(|next| next.0);
         let first_in_order = self.lanes.iter_mut().filter_map(|(_, lane)| {
             let message = lane.ready.first()?.message.as_ref()?;
             rules.deadline(message)

@@ -42,6 +42,9 @@ pub(super) struct Lease {
     pub seq: QueueSeq,
     /// When it has been out for too long, in milliseconds; 0 = never.
     pub deadline: Millis,
+    /// When a message that lies in a segment expires; 0 = never, or not known. So one that comes back
+    /// too late need not be read to know that.
+    pub expires: Millis,
     pub body_len: u32,
     pub lane: LaneId,
     /// `None` for a basic.get.
@@ -103,6 +106,11 @@ impl Leases {
         LeaseId(self.out.insert(lease) as u32)
     }
 
+    /// The times of messages count otherwise than they did.
+    pub fn forget_expiries(&mut self) {
+        self.out.iter_mut().for_each(|(_, lease)| lease.expires = 0);
+    }
+
     fn of_lane(&self, lane: LaneId) -> impl Iterator<Item = &Lease> {
         let all = self.out.iter().map(|(_, lease)| lease);
         all.filter(move |lease| lease.lane == lane)
@@ -142,16 +150,13 @@ impl Leases {
 }
 
 impl State {
-    fn end_lease(&mut self, id: LeaseId, outcome: Outcome) -> Option<Lease> {
+    fn end_lease(&mut self, id: LeaseId) -> Option<Lease> {
         let lease = self.leases.end(id)?;
         if let Some(consumer) = lease.consumer {
             self.consumers.release(consumer);
         }
         if let Some(rules) = &mut self.rules {
             rules.leases.remove(lease.deadline, id);
-            if outcome != Outcome::Requeue {
-                rules.deadlines.forget(lease.lane, lease.seq);
-            }
         }
         self.release_group(id);
         Some(lease)
@@ -161,7 +166,7 @@ impl State {
     pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
         let mut returned = Vec::new();
         for id in leases {
-            let Some(lease) = self.end_lease(*id, outcome) else {
+            let Some(lease) = self.end_lease(*id) else {
                 continue;
             };
             if self.stream().is_some() {
@@ -169,10 +174,13 @@ impl State {
                 continue;
             }
             match outcome {
-                Outcome::Requeue => match self.has_come_back_too_often(&lease) {
-                    true => self.discard(lease.lane, lease.returned(), Reason::DeliveryLimit),
-                    false => returned.push((lease.lane, lease.returned())),
-                },
+                Outcome::Requeue if self.has_come_back_too_often(&lease) => {
+                    self.discard(lease.lane, lease.returned(), Reason::DeliveryLimit);
+                }
+                Outcome::Requeue if self.has_come_back_too_late(&lease) => {
+                    self.discard(lease.lane, lease.returned(), Reason::Expired);
+                }
+                Outcome::Requeue => returned.push((lease.lane, lease.returned())),
                 Outcome::Acknowledge => {
                     let store = &mut self.lanes.get_mut(lease.lane).store;
                     store.remove(lease.seq, lease.message.as_ref());
@@ -206,11 +214,7 @@ impl State {
                 .map(|(_, entry)| entry)
                 .collect();
             self.note_returned(lane, &of_lane);
-            let (late, of_lane) = self.separate_late(lane, of_lane);
             self.lanes.get_mut(lane).ready.put_back(of_lane);
-            for entry in late {
-                self.discard(lane, entry, Reason::Expired);
-            }
         }
     }
 
@@ -226,7 +230,7 @@ impl State {
                 Origin::Taken(seq) => (self.lanes.of_priority(message.priority()), seq),
                 Origin::Leased(id)
                 | Origin::SettledWhenSent(id)
-                | Origin::Read { lease: id, .. } => match self.end_lease(id, Outcome::Requeue) {
+                | Origin::Read { lease: id, .. } => match self.end_lease(id) {
                     Some(lease) => (lease.lane, lease.seq),
                     None => continue,
                 },

@@ -250,6 +250,9 @@ impl State {
         if before.expires.is_none() {
             rules.last_used = now;
         }
+        if rules.settings.message_ttl != before.message_ttl {
+            self.leases.forget_expiries();
+        }
         let ttl = |settings: &Settings| settings.message_ttl.unwrap_or(Millis::MAX);
         if ttl(&rules.settings) > ttl(&before) {
             // What was to expire in order of places, because all of it was, may no longer do so.

@@ -352,6 +352,7 @@ impl State {
                 body_len: 0,
                 consumer: Some(id),
                 deadline,
+                expires: 0,
             });
             rules.leases.add(deadline, lease);
             outbox.push(Delivery {

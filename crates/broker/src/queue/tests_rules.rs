@@ -411,6 +411,58 @@ fn timer_is_told_of_the_next_deadline_whatever_was_first_before() {
     }
 }
 
+/// It lies in a segment, and is not read to know that.
+#[test]
+fn what_comes_back_too_late_takes_no_room() {
+    let mut world = World::new(
+        Declared {
+            max_length: Some(2),
+            max_priority: 1,
+            ..Declared::default()
+        },
+        1,
+    );
+    let plain = |priority| Step::Publish {
+        priority,
+        expiration: None,
+    };
+    let short = Step::Publish {
+        priority: 0,
+        expiration: Some(1),
+    };
+    for step in [
+        short,
+        Step::Get { no_ack: false },
+        Step::Advance { by: 1, tick: false },
+        plain(0),
+        plain(1),
+    ] {
+        world.step(step);
+        world.work();
+        world.check();
+    }
+    world.finish();
+}
+
+#[test]
+fn what_comes_back_time_and_again_is_noted_once() {
+    for memory in [1, usize::MAX / 8] {
+        let mut world = World::new(Declared::default(), memory);
+        world.step(Step::Publish {
+            priority: 0,
+            expiration: Some(40),
+        });
+        for _ in 0..100 {
+            world.work();
+            world.step(Step::Get { no_ack: false });
+            world.settle(0, 1, Outcome::Requeue);
+        }
+        let state = world.queue.lock();
+        let rules = state.rules.as_ref().expect("it has an expiration");
+        assert!(rules.deadlines.overtaking() <= 1);
+    }
+}
+
 #[test]
 fn thousands_expire_in_steps() {
     const COUNT: usize = 5_000;
