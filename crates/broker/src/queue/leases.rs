@@ -150,6 +150,7 @@ impl Leases {
 }
 
 impl State {
+    #[inline]
     fn end_lease(&mut self, id: LeaseId) -> Option<Lease> {
         let lease = self.leases.end(id)?;
         if let Some(consumer) = lease.consumer {
