@@ -23,15 +23,17 @@ impl Rule {
     /// # Errors
     /// What is wrong with the pattern.
     pub fn new(text: &str) -> Result<Rule, String> {
-        Pattern::new(text)?;
-        Ok(Rule::unchecked(text))
+        Rule::filled(text, text)
     }
 
     /// The same, where names were filled into what was given: these do not count for its length.
     pub fn filled(given: &str, text: &str) -> Result<Rule, String> {
         Pattern::check_len(given)?;
-        Pattern::compile(text)?;
-        Ok(Rule::unchecked(text))
+        let rule = Rule::unchecked(text);
+        if let Rule::Matching { text, .. } = &rule {
+            Pattern::compile(text)?;
+        }
+        Ok(rule)
     }
 
     /// One that was checked before, if not by this version: what makes no sense permits nothing.

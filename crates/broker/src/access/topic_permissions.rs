@@ -26,11 +26,16 @@ impl TopicPermission {
     /// # Errors
     /// Which pattern makes no sense, and why.
     pub fn new(user: &str, vhost: &str, patterns: [&str; 2]) -> Result<TopicPermission, String> {
-        for pattern in patterns {
+        let rule = |pattern| {
             Rule::filled(pattern, &fill(pattern, user, vhost))
-                .map_err(|reason| format!("invalid topic permission: {reason}"))?;
-        }
-        Ok(TopicPermission::restored(user, vhost, patterns))
+                .map_err(|reason| format!("invalid topic permission: {reason}"))
+        };
+        let [write, read] = patterns;
+        Ok(TopicPermission {
+            write: rule(write)?,
+            read: rule(read)?,
+            patterns: patterns.map(str::to_owned),
+        })
     }
 
     /// From patterns that were checked before.

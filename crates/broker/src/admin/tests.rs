@@ -14,7 +14,6 @@ use crate::access::Login;
 use crate::broker::Settings;
 use crate::exchange::{ExchangeKind, ExchangeOptions};
 use crate::metadata::VHostMetadata;
-use crate::outbox::Outbox;
 use crate::policy::{Applied, Authority};
 use crate::queue::QueueOptions;
 use crate::session::Session;
@@ -60,6 +59,14 @@ impl Node {
         let connection = self.broker.connections.next_id();
         let session = self.broker.open_session(&user, vhost, connection);
         session.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Registers the connection of a session.
+    fn open(&self, session: &Session) {
+        let Broker {
+            connections, users, ..
+        } = &*self.broker;
+        connections.open(session, Arc::default(), users);
     }
 
     fn declare(&self, name: &str) -> Arc<crate::Queue> {
@@ -239,10 +246,7 @@ fn deleted_vhost_takes_everything_with_it() {
         .set_permissions("v", "guest", [".*"; 3])
         .expect("it is there");
     let session = node.session("v");
-    let outbox = Arc::new(Outbox::default());
-    node.broker
-        .connections
-        .open(&session, outbox, &node.broker.users);
+    node.open(&session);
     let options = QueueOptions {
         durable: true,
         ..QueueOptions::default()
@@ -284,9 +288,7 @@ fn connection_that_comes_to_a_vhost_as_it_goes_is_told() {
     admin.set_permissions("v", "guest", [""; 3]).expect("it");
     let session = node.session("v");
     admin.delete_vhost("v").expect("it");
-    node.broker
-        .connections
-        .open(&session, Arc::default(), &node.broker.users);
+    node.open(&session);
     let reason = node.broker.connections.must_end(session.connection);
     assert_eq!(reason.as_deref(), Some("vhost 'v' is deleted"));
 }
@@ -295,9 +297,7 @@ fn connection_that_comes_to_a_vhost_as_it_goes_is_told() {
 fn connections_of_a_deleted_user_end() {
     let node = Node::new();
     let session = node.session("/");
-    node.broker
-        .connections
-        .open(&session, Arc::default(), &node.broker.users);
+    node.open(&session);
     node.admin().delete_user("guest").expect("it is there");
     let reason = node.broker.connections.must_end(session.connection);
     assert_eq!(reason.as_deref(), Some("user 'guest' is deleted"));
@@ -308,9 +308,7 @@ fn connection_of_a_user_that_goes_as_it_comes_is_told() {
     let node = Node::new();
     let session = node.session("/");
     node.admin().delete_user("guest").expect("it is there");
-    node.broker
-        .connections
-        .open(&session, Arc::default(), &node.broker.users);
+    node.open(&session);
     let reason = node.broker.connections.must_end(session.connection);
     assert_eq!(reason.as_deref(), Some("user 'guest' is deleted"));
 }
