@@ -83,6 +83,15 @@ impl<'a> Table<'a> {
 pub struct FieldTable(Vec<(Box<str>, FieldValue)>);
 
 /// Entries as they come: unlike [`FieldTable::insert`], no search for others of the same name.
+impl IntoIterator for FieldTable {
+    type Item = (Box<str>, FieldValue);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl FromIterator<(Box<str>, FieldValue)> for FieldTable {
     fn from_iter<I: IntoIterator<Item = (Box<str>, FieldValue)>>(entries: I) -> Self {
         FieldTable(entries.into_iter().collect())

@@ -4,6 +4,10 @@
 //! its queue or in the others, whatever happens to the process. What a step makes too long has dead
 //! letters itself; they are taken from a list of work, not by recursion, since clients decide how
 //! long the chain is.
+//!
+//! Whoever has made a message die moves it, but only so much of what follows: a connection that
+//! works for long keeps its worker from reading other connections' sockets. The rest is moved by
+//! the timer's threads, each time as much again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,20 +25,55 @@ use crate::vhost::VHost;
 /// Queues with messages to move.
 type Work = VecDeque<Arc<Queue>>;
 
-/// Moves what waits in these queues, and then in those that this made too long.
+/// What one call moves at most, a step more or less.
+struct Budget {
+    letters: usize,
+    /// Of whole messages: what has died a thousand times has headers of a hundred kilobytes, which
+    /// are written anew each time.
+    bytes: usize,
+}
+
+impl Budget {
+    const FULL: Budget = Budget {
+        letters: 1_024,
+        bytes: 1024 * 1024,
+    };
+
+    fn spend(&mut self, letters: &[Letter]) {
+        let sizes = letters.iter().filter_map(|letter| letter.message.as_ref());
+        let bytes: usize = sizes.map(Message::stored_len).sum();
+        self.letters = self.letters.saturating_sub(letters.len());
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    fn is_spent(&self) -> bool {
+        self.letters == 0 || self.bytes == 0
+    }
+}
+
+/// Moves what waits in these queues, and then in those that this made too long; what is too much for
+/// one call waits for the timer.
 pub(crate) fn bury(queues: impl IntoIterator<Item = Arc<Queue>>) {
     let mut work: Work = queues.into_iter().collect();
+    let mut budget = Budget::FULL;
     while let Some(queue) = work.pop_front() {
-        if let Some(vhost) = queue.vhost_ref.upgrade()
+        if budget.is_spent() {
+            queue.bury_later();
+        } else if let Some(vhost) = queue.vhost_ref.upgrade()
             && queue.lock().begin_burial()
         {
-            bury_one(&queue, &vhost, &mut work);
+            bury_one(&queue, &vhost, &mut work, &mut budget);
         }
     }
 }
 
-fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work) {
+fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work, budget: &mut Budget) {
     loop {
+        if budget.is_spent() {
+            queue.lock().pause_burial();
+            queue.bury_later();
+            return;
+        }
         // In a statement of its own, so that the lock is released.
         let next = queue.lock().next_dead();
         let Some((to, dead)) = next else { return };
@@ -42,6 +81,7 @@ fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work) {
         let letters: Vec<Letter> = letters
             .map(|dead| Letter::new(queue, vhost, &to, dead))
             .collect();
+        budget.spend(&letters);
         if !deliver(queue, vhost, &to, &letters, work) {
             return;
         }

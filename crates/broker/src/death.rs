@@ -16,6 +16,7 @@ pub(crate) const BCC: &str = "BCC";
 
 /// A message's deaths so far, the last one first, and whatever else its headers hold.
 pub(crate) struct Deaths {
+    /// Without `x-death`.
     headers: FieldTable,
     entries: Vec<FieldTable>,
 }
@@ -32,12 +33,12 @@ impl Deaths {
     /// What the message says.
     pub fn of(message: &Message) -> Result<Deaths, DecodeError> {
         let properties = Properties::from_wire(message.properties());
-        let headers = match properties.headers() {
+        let mut headers = match properties.headers() {
             Some(headers) => headers.to_owned()?,
             None => FieldTable::new(),
         };
-        let entries = match headers.get(X_DEATH) {
-            Some(FieldValue::Array(entries)) => entries.iter().filter_map(entry).collect(),
+        let entries = match headers.remove(X_DEATH) {
+            Some(FieldValue::Array(entries)) => entries.into_iter().filter_map(entry).collect(),
             _ => Vec::new(),
         };
         Ok(Deaths { headers, entries })
@@ -101,9 +102,6 @@ impl Deaths {
             }
             self.headers.insert(&format!("x-last-death-{name}"), value);
         }
-        let entries = self.entries.iter().cloned().map(FieldValue::Table);
-        self.headers
-            .insert(X_DEATH, FieldValue::Array(entries.collect()));
     }
 
     fn new_entry(
@@ -140,13 +138,13 @@ impl Deaths {
         to: &DeadLetterTo,
         times: Option<Times>,
     ) -> Result<Message, DecodeError> {
-        let mut headers: Vec<(&str, &FieldValue)> = self.headers.iter().collect();
-        headers.sort_by_key(|(name, _)| *name);
-        let headers = headers
-            .into_iter()
-            .map(|(name, value)| (name.into(), value.clone()));
+        let entries = self.entries.into_iter().map(FieldValue::Table).collect();
+        let mut headers: Vec<(Box<str>, FieldValue)> = self.headers.into_iter().collect();
+        headers.push((X_DEATH.into(), FieldValue::Array(entries)));
+        headers.sort_by(|(name, _), (other, _)| name.cmp(other));
+        let headers = headers.into_iter().collect();
         let properties = Properties::from_wire(message.properties());
-        let properties = properties.with_headers(&headers.collect())?;
+        let properties = properties.with_headers(&headers)?;
         let properties = Properties::from_wire(&properties).without(Property::Expiration)?;
         let head = MessageHead {
             exchange: to.exchange.as_bytes(),
@@ -162,7 +160,7 @@ impl Deaths {
 }
 
 /// An entry of `x-death`, if it says all that one must say.
-fn entry(value: &FieldValue) -> Option<FieldTable> {
+fn entry(value: FieldValue) -> Option<FieldTable> {
     let FieldValue::Table(entry) = value else {
         return None;
     };
@@ -175,7 +173,7 @@ fn entry(value: &FieldValue) -> Option<FieldTable> {
         "time",
     ];
     let complete = wanted.iter().all(|name| entry.get(name).is_some());
-    complete.then(|| entry.clone())
+    complete.then_some(entry)
 }
 
 fn text<'t>(table: &'t FieldTable, name: &str) -> Option<&'t str> {

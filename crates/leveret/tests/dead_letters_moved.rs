@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use client::{Connection, FieldTable, PropertiesBuilder};
 use support::durable::*;
 use support::folder::size_of;
+use support::in_process::InProcess;
 use support::rules::*;
 use support::*;
 use testkit::{Broker, Random};
@@ -117,6 +118,7 @@ fn large_messages_become_dead_letters() {
         }
         connection.nack(channel, 0, true, false);
         synchronize(&mut connection, channel).await;
+        until_count(&broker, "large dead", bodies.len() as u32).await;
         until_written_down().await;
         connection.close().await.expect("close-ok");
         Ending::Killed.restart(&mut broker);
@@ -130,22 +132,31 @@ fn large_messages_become_dead_letters() {
 }
 
 /// Each of them passes it on to the next: a list of work, not a stack of calls.
+/// Declares so many queues which have no room, `c0` and so on, each with the next one for its dead
+/// letters. Returns the name of the last, which keeps what it gets.
+async fn declare_chain(connection: &mut Connection, channel: u16, count: usize) -> String {
+    for number in 0..count {
+        let next = format!("c{}", number + 1);
+        let arguments = dead_letters_to(&next).with("x-max-length", 0);
+        let name = format!("c{number}");
+        declare_as(connection, channel, &name, &transient(arguments)).await;
+    }
+    let last = format!("c{count}");
+    declare(connection, channel, &last).await;
+    last
+}
+
 #[test]
 fn dead_letter_goes_through_a_thousand_queues() {
     const COUNT: usize = 1_000;
     within(seconds(60), async {
         let broker = shared();
         let (mut connection, channel) = open(&broker).await;
-        for number in 0..COUNT {
-            let next = format!("c{}", number + 1);
-            let arguments = dead_letters_to(&next).with("x-max-length", 0);
-            let name = format!("c{number}");
-            declare_as(&mut connection, channel, &name, &transient(arguments)).await;
-        }
-        let last = format!("c{COUNT}");
-        declare(&mut connection, channel, &last).await;
+        let last = declare_chain(&mut connection, channel, COUNT).await;
         publish(&mut connection, channel, "c0", b"12345678");
         eventually("it is through", seconds(40), async || {
+            // Others are served meanwhile.
+            connect(&broker).await.close().await.expect("close-ok");
             look_at(&mut connection, channel, &last).await.messages == 1
         })
         .await;
@@ -156,6 +167,58 @@ fn dead_letter_goes_through_a_thousand_queues() {
         };
         assert_eq!(deaths.len(), COUNT);
         assert_healthy(&broker).await;
+    });
+}
+
+/// A worker that moved a dead letter through all of its queues could serve nobody else meanwhile:
+/// the publisher's goes only so far, the timer's threads do the rest.
+#[test]
+fn publisher_does_not_move_its_dead_letter_all_the_way() {
+    within(seconds(60), async {
+        // Its timer calls when it is told to.
+        let server = InProcess::start("dead-letter-chain");
+        let mut connection = connect_with(&server.options).await;
+        let channel = connection.open_channel().await.expect("a channel");
+        let last = declare_chain(&mut connection, channel, 300).await;
+        publish(&mut connection, channel, "c0", b"12345678");
+        synchronize(&mut connection, channel).await;
+        let arrived = look_at(&mut connection, channel, &last).await.messages;
+        assert_eq!(arrived, 0, "all on the publisher's account");
+        eventually("it is through", seconds(10), async || {
+            server.broker.timer.run_once();
+            look_at(&mut connection, channel, &last).await.messages == 1
+        })
+        .await;
+    });
+}
+
+/// The same for very many that die at once. They keep their order, whoever moves them.
+#[test]
+fn consumer_does_not_move_all_that_it_refuses() {
+    const COUNT: u64 = 5_000;
+    within(seconds(60), async {
+        let server = InProcess::start("dead-letters-in-turns");
+        let mut connection = connect_with(&server.options).await;
+        let channel = connection.open_channel().await.expect("a channel");
+        declare_pair(&mut connection, channel, "q").await;
+        consume_from(&mut connection, channel, "q", 0).await;
+        for number in 0..COUNT {
+            publish(&mut connection, channel, "q", &numbered(number, 16));
+        }
+        receive_all(&mut connection, COUNT as usize).await;
+        connection.nack(channel, 0, true, false);
+        synchronize(&mut connection, channel).await;
+        let arrived = look_at(&mut connection, channel, "q dead").await.messages;
+        assert!(arrived < COUNT as u32, "all on the consumer's account");
+        eventually("all are there", seconds(10), async || {
+            server.broker.timer.run_once();
+            let arrived = look_at(&mut connection, channel, "q dead").await;
+            arrived.messages == COUNT as u32
+        })
+        .await;
+        consume_from(&mut connection, channel, "q dead", 0).await;
+        let dead = receive_all(&mut connection, COUNT as usize).await;
+        assert!((0..COUNT).eq(dead.iter().map(Received::number)));
     });
 }
 

@@ -20,7 +20,8 @@ pub(super) struct PendingSettlement {
     counted: u32,
 }
 
-/// A run is handed over when it has this many.
+/// A run of single settlements is handed over when it has this many. What one method settles goes in
+/// one, since the queue takes on only so much of what follows from each.
 const MAX_RUN: usize = 128;
 
 impl Channel {
@@ -54,7 +55,7 @@ impl Channel {
     ) -> Result<(), Exception> {
         if !multiple {
             let out = self.unacked.remove(tag).ok_or_else(|| unknown_tag(tag))?;
-            return self.settle_one(core, tag, out, outcome);
+            return self.settle_one(core, tag, out, outcome, MAX_RUN);
         }
         // Tag 0 stands for everything so far (0-9-1, basic.ack).
         let up_to = if tag == 0 { u64::MAX } else { tag };
@@ -67,7 +68,7 @@ impl Channel {
         // All of them, so that none is forgotten when the channel ends for one.
         let mut result = Ok(());
         for (tag, out) in settled {
-            result = result.and(self.settle_one(core, tag, out, outcome));
+            result = result.and(self.settle_one(core, tag, out, outcome, usize::MAX));
         }
         result
     }
@@ -79,13 +80,14 @@ impl Channel {
         tag: u64,
         out: Out,
         outcome: Outcome,
+        max_run: usize,
     ) -> Result<(), Exception> {
         if let Mode::Transaction(transaction) = &mut self.mode {
             let queue = self.queues.get(out.queue).clone();
             return Ok(transaction.settle(tag, out, queue, outcome)?);
         }
         let run = Some((out.queue, outcome));
-        if self.pending.run != run || self.pending.leases.len() >= MAX_RUN {
+        if self.pending.run != run || self.pending.leases.len() >= max_run {
             self.flush_settlements(core);
             self.pending.run = run;
         }
@@ -110,6 +112,7 @@ impl Channel {
         queue.settle(&self.pending.leases, outcome);
         self.queues.release(index, self.pending.leases.len());
         self.pending.leases.clear();
+        self.pending.leases.shrink_to(MAX_RUN);
         if resume {
             self.resume_consumers(core);
         }

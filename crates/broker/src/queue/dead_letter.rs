@@ -219,10 +219,15 @@ impl State {
     }
 
     fn end_burial<T>(&mut self) -> Option<T> {
+        self.pause_burial();
+        None
+    }
+
+    /// Whoever has claimed to move what waits does so no longer.
+    pub(crate) fn pause_burial(&mut self) {
         if let Some(rules) = &mut self.rules {
             rules.dying.being_moved = false;
         }
-        None
     }
 
     /// The first of those that wait has gone elsewhere, or for good.

@@ -337,9 +337,12 @@ impl Queue {
             // In one go: each time messages are put back costs what lies before the last of them.
             Outcome::Requeue => self.change(|state| state.settle(leases, outcome)),
             Outcome::Acknowledge | Outcome::Discard => {
+                let mut bury = false;
                 for part in leases.chunks(MAX_PER_HOLD) {
-                    self.change(|state| state.settle(part, outcome));
+                    let ((), after) = self.change_only(|state| state.settle(part, outcome));
+                    bury |= after.bury;
                 }
+                self.do_after(After { bury });
             }
         }
     }
@@ -352,17 +355,27 @@ impl Queue {
     /// Changes the state, then hands out what consumers have credit for: the one way to make
     /// messages ready or give consumers credit.
     fn change<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let (result, after) = self.change_only(change);
+        self.do_after(after);
+        result
+    }
+
+    /// As [`Queue::change`]; what comes after is the caller's to do, with [`Queue::do_after`].
+    fn change_only<R>(&self, change: impl FnOnce(&mut State) -> R) -> (R, After) {
         let mut wakes = Wakes::default();
         let mut state = self.state.lock();
         state.refresh(&self.timer.clock);
         let result = change(&mut state);
-        let After { bury } = self.finish(&mut state, &mut wakes);
+        let after = self.finish(&mut state, &mut wakes);
         drop(state);
         wakes.wake();
+        (result, after)
+    }
+
+    fn do_after(&self, After { bury }: After) {
         if bury && let Some(me) = self.me.upgrade() {
             burial::bury([me]);
         }
-        result
     }
 
     /// After a change, before the lock is released.

@@ -162,14 +162,29 @@ impl Queue {
         let Some(rules) = &mut state.rules else {
             return After::default();
         };
-        if let Some(at) = next
-            && rules.scheduled.is_none_or(|scheduled| at < scheduled)
-        {
-            rules.scheduled = Some(at);
-            self.timer.schedule(self.id, at, self.me.clone());
+        if let Some(at) = next {
+            self.call_at(rules, at);
         }
         After {
             bury: rules.dying.wants_burial(),
+        }
+    }
+
+    /// Has the timer call at that time, unless it does so before.
+    fn call_at(&self, rules: &mut Rules, at: Millis) {
+        if rules.scheduled.is_none_or(|scheduled| at < scheduled) {
+            rules.scheduled = Some(at);
+            self.timer.schedule(self.id, at, self.me.clone());
+        }
+    }
+
+    /// Leaves to the timer what waits to be dead-lettered.
+    pub(crate) fn bury_later(&self) {
+        let mut state = self.lock();
+        if let Some(rules) = &mut state.rules
+            && rules.dying.wants_burial()
+        {
+            self.call_at(rules, self.timer.clock.now());
         }
     }
 
