@@ -5,9 +5,9 @@
 //! letters itself; they are taken from a list of work, not by recursion, since clients decide how
 //! long the chain is.
 //!
-//! Whoever has made a message die moves it, but only so much of what follows: a connection that
-//! works for long keeps its worker from reading other connections' sockets. The rest is moved by
-//! the timer's threads, each time as much again.
+//! Whoever has made a message die moves it, but only so much of what follows, and nothing that has
+//! to be read first: a connection that works or waits for long keeps its worker from reading other
+//! connections' sockets. The rest is moved by the timer's threads, each time as much again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,13 +31,18 @@ struct Budget {
     /// Of whole messages: what has died a thousand times has headers of a hundred kilobytes, which
     /// are written anew each time.
     bytes: usize,
+    /// The caller may wait for the disk.
+    may_read: bool,
 }
 
 impl Budget {
-    const FULL: Budget = Budget {
-        letters: 1_024,
-        bytes: 1024 * 1024,
-    };
+    fn new(may_read: bool) -> Budget {
+        Budget {
+            letters: 1_024,
+            bytes: 1024 * 1024,
+            may_read,
+        }
+    }
 
     fn spend(&mut self, letters: &[Letter]) {
         let sizes = letters.iter().filter_map(|letter| letter.message.as_ref());
@@ -52,10 +57,18 @@ impl Budget {
 }
 
 /// Moves what waits in these queues, and then in those that this made too long; what is too much for
-/// one call waits for the timer.
+/// one call, and what lies in a segment, waits for the timer.
 pub(crate) fn bury(queues: impl IntoIterator<Item = Arc<Queue>>) {
+    bury_within(queues, Budget::new(false));
+}
+
+/// As [`bury`], for threads that may wait for the disk.
+pub(crate) fn bury_and_read(queues: impl IntoIterator<Item = Arc<Queue>>) {
+    bury_within(queues, Budget::new(true));
+}
+
+fn bury_within(queues: impl IntoIterator<Item = Arc<Queue>>, mut budget: Budget) {
     let mut work: Work = queues.into_iter().collect();
-    let mut budget = Budget::FULL;
     while let Some(queue) = work.pop_front() {
         if budget.is_spent() {
             queue.bury_later();
@@ -70,14 +83,21 @@ pub(crate) fn bury(queues: impl IntoIterator<Item = Arc<Queue>>) {
 fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work, budget: &mut Budget) {
     loop {
         if budget.is_spent() {
-            queue.lock().pause_burial();
-            queue.bury_later();
-            return;
+            return leave_to_timer(queue);
         }
         // In a statement of its own, so that the lock is released.
         let next = queue.lock().next_dead();
-        let Some((to, dead)) = next else { return };
-        let letters = with_bodies(queue, vhost, dead).into_iter();
+        let Some((to, mut dead)) = next else { return };
+        if budget.may_read {
+            read_bodies(queue, vhost, &mut dead);
+        } else {
+            let at_hand = dead.iter().take_while(|dead| dead.message.is_some());
+            dead.truncate(at_hand.count());
+            if dead.is_empty() {
+                return leave_to_timer(queue);
+            }
+        }
+        let letters = dead.into_iter();
         let letters: Vec<Letter> = letters
             .map(|dead| Letter::new(queue, vhost, &to, dead))
             .collect();
@@ -86,6 +106,11 @@ fn bury_one(queue: &Arc<Queue>, vhost: &VHost, work: &mut Work, budget: &mut Bud
             return;
         }
     }
+}
+
+fn leave_to_timer(queue: &Queue) {
+    queue.lock().pause_burial();
+    queue.bury_later();
 }
 
 /// A dead message as it will arrive, and where.
@@ -121,7 +146,7 @@ impl Letter {
 
 /// Reads those that lie in segments; of what is read at once, all that is wanted is taken. One that
 /// cannot be read stays without its message.
-fn with_bodies(queue: &Queue, vhost: &VHost, mut dead: Vec<Dead>) -> Vec<Dead> {
+fn read_bodies(queue: &Queue, vhost: &VHost, dead: &mut [Dead]) {
     for at in 0..dead.len() {
         if dead[at].message.is_some() {
             continue;
@@ -146,7 +171,6 @@ fn with_bodies(queue: &Queue, vhost: &VHost, mut dead: Vec<Dead>) -> Vec<Dead> {
             }
         }
     }
-    dead
 }
 
 fn address(

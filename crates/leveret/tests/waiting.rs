@@ -5,6 +5,7 @@ mod support;
 use client::method::{basic, channel, queue, tx};
 use client::{Connection, Event, FieldTable, QueueOptions, ShortStr};
 use support::durable::*;
+use support::rules::*;
 use support::slow_disk::SlowDisk;
 use support::*;
 use testkit::Broker;
@@ -445,6 +446,49 @@ fn other_connections_go_on_while_one_waits() {
         disk.release();
         answered.expect("everybody waits for one client's sync");
         publisher.all_confirmed().await;
+    });
+}
+
+/// What was rejected lies in segments, and has to be read before it can go on.
+#[test]
+fn other_connections_go_on_while_dead_letters_are_read() {
+    const COUNT: u64 = 2_000;
+    within(seconds(60), async {
+        let disk = SlowDisk::new();
+        // The one worker reads everybody's sockets.
+        let builder = with_little_memory().config("leveret.worker_threads = 1");
+        let broker = disk.under(builder).start().expect("a broker");
+        let (mut consumer, channel) = open(&broker).await;
+        declare_durable(&mut consumer, channel, "paged dead").await;
+        let options = durable(dead_letters_to("paged dead"));
+        declare_as(&mut consumer, channel, "paged", &options).await;
+        let mut publisher = Publisher::open(&broker).await;
+        for number in 0..COUNT {
+            publisher.persistent("paged", &numbered(number, 2_000));
+        }
+        publisher.all_confirmed().await;
+        consume_from(&mut consumer, channel, "paged", 0).await;
+        receive_all(&mut consumer, COUNT as usize).await;
+        disk.hold_reads();
+        consumer.nack(channel, 0, true, false);
+        let others = async {
+            synchronize(&mut consumer, channel).await;
+            tokio::time::sleep(millis(100)).await;
+            open(&broker).await;
+        };
+        let answered = tokio::time::timeout(seconds(5), others).await;
+        // As long as nothing is read, nothing has gone on.
+        let dead = look_at(&mut publisher.connection, publisher.channel, "paged dead");
+        let dead = tokio::time::timeout(seconds(5), dead).await;
+        disk.release();
+        answered.expect("everybody waits for the disk");
+        let dead = dead.expect("everybody waits for the disk").messages;
+        assert!(dead < COUNT as u32, "nothing had to be read");
+        eventually("all are dead", seconds(20), async || {
+            messages_in(&broker, "paged dead").await == Some(COUNT as u32)
+        })
+        .await;
+        assert!((0..COUNT).eq(take_numbers(&broker, "paged dead").await));
     });
 }
 

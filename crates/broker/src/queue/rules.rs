@@ -20,6 +20,7 @@ use super::leases::LeaseDeadlines;
 use super::settings::Settings;
 use super::stream::Stream;
 use super::{Queue, State};
+use crate::burial;
 use crate::clock::Millis;
 use crate::deduplication::Window;
 use crate::timer::Timed;
@@ -227,11 +228,14 @@ impl Timed for Queue {
             vhost.expire_queue(&me);
         }
         let mut late = Wakes::default();
-        self.change(|state| {
+        let ((), After { bury }) = self.change_only(|state| {
             state.retry_burial();
             state.call_in_leases(&mut late);
         });
         late.wake();
+        if bury && let Some(me) = self.me.upgrade() {
+            burial::bury_and_read([me]);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! A disk that a test holds up: a library that is loaded before the broker's own makes writes or
-//! syncs wait. It is the only way to see from outside what waits for the disk.
+//! A disk that a test holds up: a library that is loaded before the broker's own makes reads, writes
+//! or syncs wait. It is the only way to see from outside what waits for the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,23 +27,33 @@ impl SlowDisk {
         let path = |gate: &str| self.folder.path().join(gate).display().to_string();
         builder
             .environment("LD_PRELOAD", library)
+            .environment("SLOW_DISK_READS", path("reads"))
             .environment("SLOW_DISK_WRITES", path("writes"))
             .environment("SLOW_DISK_SYNCS", path("syncs"))
     }
 
     /// From now on syncs wait.
     pub fn hold_syncs(&self) {
-        fs::write(self.folder.path().join("syncs"), "").expect("a gate");
+        self.hold("syncs");
     }
 
     /// From now on writes wait.
     pub fn hold_writes(&self) {
-        fs::write(self.folder.path().join("writes"), "").expect("a gate");
+        self.hold("writes");
+    }
+
+    /// From now on reads wait.
+    pub fn hold_reads(&self) {
+        self.hold("reads");
+    }
+
+    fn hold(&self, gate: &str) {
+        fs::write(self.folder.path().join(gate), "").expect("a gate");
     }
 
     /// Everything goes on.
     pub fn release(&self) {
-        for gate in ["writes", "syncs"] {
+        for gate in ["reads", "writes", "syncs"] {
             let _ = fs::remove_file(self.folder.path().join(gate));
         }
     }
