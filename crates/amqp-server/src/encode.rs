@@ -35,7 +35,7 @@ impl DeliverPrefix {
 }
 
 /// Appends basic.deliver and the message.
-#[inline]
+#[inline(always)]
 pub(crate) fn deliver(
     output: &mut Output,
     prefix: &DeliverPrefix,

@@ -144,15 +144,16 @@ impl<'a> Properties<'a> {
     pub fn summarize(self) -> Result<PropertySummary<'a>, DecodeError> {
         // The two usual cases: nothing set, or only the delivery mode.
         match *self.0 {
-            [0, 0] => return Ok(PropertySummary::default()),
-            [0x10, 0, delivery_mode] => {
-                return Ok(PropertySummary {
-                    delivery_mode,
-                    ..PropertySummary::default()
-                });
-            }
-            _ => {}
+            [0, 0] => Ok(PropertySummary::default()),
+            [0x10, 0, delivery_mode] => Ok(PropertySummary {
+                delivery_mode,
+                ..PropertySummary::default()
+            }),
+            _ => self.summarize_all(),
         }
+    }
+
+    fn summarize_all(self) -> Result<PropertySummary<'a>, DecodeError> {
         let mut summary = PropertySummary::default();
         self.walk(|property, reader| {
             match property {

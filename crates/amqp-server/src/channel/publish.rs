@@ -76,7 +76,8 @@ impl Channel {
         )
     }
 
-    #[inline]
+    // Always, as what it returns is large.
+    #[inline(always)]
     fn prepare<'h>(
         &mut self,
         core: &mut Core,
@@ -125,7 +126,7 @@ impl Channel {
     }
 
     /// A complete message: into the transaction, to its queues, or back to the publisher.
-    #[inline]
+    #[inline(always)]
     pub(super) fn publish_message(
         &mut self,
         core: &mut Core,
@@ -177,7 +178,7 @@ impl Channel {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hand_over(&self, core: &mut Core, route: Arc<Route>, mandatory: bool, message: Message) {
         if !route.queues.is_empty() {
             core.publisher.push(route, message);

@@ -44,8 +44,18 @@ impl Channel {
         summary: &PropertySummary<'_>,
     ) -> Result<Option<Vec<u8>>, Exception> {
         match summary.reply_to {
-            Some(name) if name.as_bytes() == REPLY_TO.as_bytes() => {}
-            _ => return Ok(None),
+            None => Ok(None),
+            Some(name) => self.address_replies_to(name, properties),
+        }
+    }
+
+    fn address_replies_to(
+        &self,
+        name: ShortStr<'_>,
+        properties: Properties<'_>,
+    ) -> Result<Option<Vec<u8>>, Exception> {
+        if name.as_bytes() != REPLY_TO.as_bytes() {
+            return Ok(None);
         }
         let Some(address) = &self.reply_to else {
             return Err(Error::precondition("fast reply consumer does not exist").into());

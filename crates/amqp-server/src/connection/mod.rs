@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use ahash::HashMap;
 use amqp::{ReplyCode, frame};
-use broker::{ConsumerHandle, Origin, Outgoing};
+use broker::{ConsumerHandle, Delivery, Origin, Outgoing, ShardHandle};
 use store::Lsn;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::TcpStream;
@@ -401,19 +401,24 @@ impl Connection {
         if count > 0 && self.core.session.vhost.is_traced() {
             self.trace(&items);
         }
-        let mut notices = Vec::new();
+        let (mut timed_out, mut rebalanced) = (Vec::new(), Vec::new());
         for item in items.drain(..) {
             match item {
-                Outgoing::Rebalance(_) | Outgoing::TimedOut(..) => notices.push(item),
-                item => self.send(item),
+                Outgoing::Delivery(delivery) => self.deliver(&delivery),
+                Outgoing::Cancelled(handle) => self.consumer_cancelled(handle),
+                Outgoing::TimedOut(handle, after) => timed_out.push((handle, after)),
+                Outgoing::Rebalance(handle) => rebalanced.push(handle),
             }
         }
         let position = self.core.out.total_written() + self.unwritten() as u64;
         self.core.sent.encoded_up_to(position);
         // Consumers may end by them. What was on its way to those has been sent by now, or is in
         // the outbox, where it is found.
-        for notice in notices {
-            self.send(notice);
+        for (handle, after) in timed_out {
+            self.time_out(handle, after);
+        }
+        for handle in rebalanced {
+            self.rebalance(handle);
         }
         self.core.resume(stalled.drain(..));
         // A burst's worth of room is not kept by a connection that has become quiet.
@@ -439,46 +444,45 @@ impl Connection {
         }
     }
 
+    /// Encodes a delivery.
     #[inline]
-    fn send(&mut self, item: Outgoing) {
-        match item {
-            Outgoing::Delivery(delivery) => {
-                let handle = delivery.consumer;
-                let Core {
-                    consumers,
-                    out,
-                    frame_max,
-                    sent,
-                    ..
-                } = &mut self.core;
-                let Some(consumer) = consumers.get(handle.0 as usize) else {
-                    return;
-                };
-                let Some(channel) = self.channels.get_mut(&consumer.channel) else {
-                    return;
-                };
-                channel.deliver(out, *frame_max, consumer, &delivery);
-                if let Origin::SettledWhenSent(lease) = delivery.origin {
-                    sent.push(&consumer.queue, lease);
-                }
-            }
-            Outgoing::TimedOut(handle, after) => self.time_out(handle, after),
-            Outgoing::Rebalance(handle) => {
-                let consumer = self.core.shard_consumers.get(handle.0 as usize).cloned();
-                if let Some((number, tag)) = consumer
-                    && let Some(channel) = self.channels.get_mut(&number)
-                {
-                    channel.rebalance(&mut self.core, &tag);
-                }
-            }
-            Outgoing::Cancelled(handle) => {
-                let Some(consumer) = self.core.consumers.try_remove(handle.0 as usize) else {
-                    return;
-                };
-                if let Some(channel) = self.channels.get_mut(&consumer.channel) {
-                    channel.consumer_cancelled(&mut self.core, handle, &consumer);
-                }
-            }
+    fn deliver(&mut self, delivery: &Delivery) {
+        let Core {
+            consumers,
+            out,
+            frame_max,
+            sent,
+            ..
+        } = &mut self.core;
+        let Some(consumer) = consumers.get(delivery.consumer.0 as usize) else {
+            return;
+        };
+        let Some(channel) = self.channels.get_mut(&consumer.channel) else {
+            return;
+        };
+        channel.deliver(out, *frame_max, consumer, delivery);
+        if let Origin::SettledWhenSent(lease) = delivery.origin {
+            sent.push(&consumer.queue, lease);
+        }
+    }
+
+    /// A consumer has ended without having been asked to.
+    fn consumer_cancelled(&mut self, handle: ConsumerHandle) {
+        let Some(consumer) = self.core.consumers.try_remove(handle.0 as usize) else {
+            return;
+        };
+        if let Some(channel) = self.channels.get_mut(&consumer.channel) {
+            channel.consumer_cancelled(&mut self.core, handle, &consumer);
+        }
+    }
+
+    /// A consumer of shards takes others from now on.
+    fn rebalance(&mut self, handle: ShardHandle) {
+        let consumer = self.core.shard_consumers.get(handle.0 as usize).cloned();
+        if let Some((number, tag)) = consumer
+            && let Some(channel) = self.channels.get_mut(&number)
+        {
+            channel.rebalance(&mut self.core, &tag);
         }
     }
 

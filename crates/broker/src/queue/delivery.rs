@@ -193,10 +193,12 @@ impl State {
             self.left_group(lane, seq);
             None
         } else {
-            let lease = self.lease(lane, seq, &message, None);
+            let store = &mut self.lanes.get_mut(lane).store;
+            let lease = Lease::new(store, lane, seq, &message, None);
             let lease = self.leases.grant(lease);
             if let Some(rules) = &mut self.rules {
-                rules.lease_group(lease, &message, lane, seq);
+                let in_segment = store.is_flushed(seq);
+                rules.note_lease(lease, 0, (lane, seq), &message, in_segment);
             }
             Some(lease)
         };
@@ -207,29 +209,6 @@ impl State {
             annotation: Annotation::returned(deliveries),
             remaining: self.lanes.len(),
         }))
-    }
-
-    /// A lease on a message that is about to go out.
-    fn lease(
-        &mut self,
-        lane: LaneId,
-        seq: QueueSeq,
-        message: &Message,
-        consumer: Option<ConsumerId>,
-    ) -> Lease {
-        let store = &mut self.lanes.get_mut(lane).store;
-        store.note_delivered(seq);
-        let in_segment = store.is_flushed(seq);
-        let rules = self.rules.as_ref();
-        Lease {
-            message: (!in_segment).then(|| message.clone()),
-            expires: rules.map_or(0, |rules| rules.expiry_in_segment(message, in_segment)),
-            seq,
-            lane,
-            body_len: message.body_len() as u32,
-            consumer,
-            deadline: 0,
-        }
     }
 
     /// How often a message has come back, if the queue counts that.
@@ -357,23 +336,12 @@ impl State {
                 0
             };
             let origin = if leased {
-                store.note_delivered(seq);
-                let in_segment = store.is_flushed(seq);
-                let expires = rules
-                    .as_ref()
-                    .map_or(0, |rules| rules.expiry_in_segment(&message, in_segment));
-                let lease = leases.grant(Lease {
-                    message: (!in_segment).then(|| message.clone()),
-                    expires,
-                    seq,
-                    lane: lane_id,
-                    body_len: message.body_len() as u32,
-                    consumer: (!no_ack).then_some(id),
-                    deadline,
-                });
+                let consumer = (!no_ack).then_some(id);
+                let lease = Lease::new(store, lane_id, seq, &message, consumer);
+                let lease = leases.grant(lease);
                 if let Some(rules) = rules {
-                    rules.leases.add(deadline, lease);
-                    rules.lease_group(lease, &message, lane_id, seq);
+                    let in_segment = store.is_flushed(seq);
+                    rules.note_lease(lease, deadline, (lane_id, seq), &message, in_segment);
                 }
                 match no_ack {
                     true => Origin::SettledWhenSent(lease),

@@ -11,6 +11,7 @@ use store::{Loaded, Message, QueueSeq};
 use super::State;
 use super::dead_letter::Reason;
 use super::lane::LaneId;
+use super::lease_times::Times;
 use super::leases::Lease;
 use super::ready::Entry;
 use super::rules::Rules;
@@ -69,13 +70,6 @@ impl Rules {
     pub fn is_fresh(&self, lane: LaneId, seq: QueueSeq) -> bool {
         let mut fresh = self.fresh.iter();
         fresh.any(|(of_lane, first)| *of_lane == lane && seq >= *first)
-    }
-
-    /// When a message that is handed out expires, for its lease: see [`Lease::expires`].
-    #[inline]
-    pub fn expiry_in_segment(&self, message: &Message, in_segment: bool) -> Millis {
-        let deadline = in_segment.then(|| self.deadline(message)).flatten();
-        deadline.unwrap_or(0)
     }
 
     /// When a message expires.
@@ -181,14 +175,14 @@ impl State {
 
     /// True if the time of a message that comes back from a lease is known to be over. If it is still
     /// to come, that is noted: the message may have to overtake others then.
-    pub(super) fn has_come_back_too_late(&mut self, lease: &Lease) -> bool {
-        let Some(rules) = self.rules.as_mut().filter(|_| lease.expires > 0) else {
+    pub(super) fn has_come_back_too_late(&mut self, lease: &Lease, times: Times) -> bool {
+        let Some(rules) = self.rules.as_mut().filter(|_| times.expires > 0) else {
             return false;
         };
-        let is_late = lease.expires <= rules.now;
+        let is_late = times.expires <= rules.now;
         if !is_late {
             let overtaking = &mut rules.deadlines.overtaking;
-            overtaking.insert((lease.expires, lease.lane, lease.seq));
+            overtaking.insert((times.expires, lease.lane, lease.seq));
         }
         is_late
     }

@@ -14,7 +14,6 @@ use super::State;
 use super::lane::LaneId;
 use super::leases::LeaseId;
 use super::ready::Entry;
-use super::rules::Rules;
 
 /// The header that names a message's group. A message without it is in none.
 pub(crate) const GROUP_HEADER: &str = "x-leveret-message-group";
@@ -174,7 +173,6 @@ impl State {
     }
 
     /// A lease has ended: the next of its group may go.
-    #[inline]
     pub(super) fn release_group(&mut self, lease: LeaseId) {
         let groups = self.rules.as_mut().and_then(|rules| rules.groups.as_mut());
         if let Some((lane, entry)) = groups.and_then(|groups| groups.release(lease)) {
@@ -188,16 +186,6 @@ impl State {
         let groups = self.rules.as_mut().and_then(|rules| rules.groups.as_mut());
         if let Some((lane, entry)) = groups.and_then(|groups| groups.left(lane, seq)) {
             self.put_back(vec![(lane, entry)]);
-        }
-    }
-}
-
-impl Rules {
-    /// A message goes out, under this lease.
-    #[inline]
-    pub fn lease_group(&mut self, lease: LeaseId, message: &Message, lane: LaneId, seq: QueueSeq) {
-        if let Some(groups) = &mut self.groups {
-            groups.lease(lease, message, lane, seq);
         }
     }
 }

@@ -3,10 +3,8 @@
 //! The one mechanism behind AMQP's unacknowledged messages; a lease without a consumer is a
 //! basic.get. A slab, so that both ends are O(1) and one lease that stays out costs nothing more.
 
-use std::collections::BTreeSet;
-
 use slab::Slab;
-use store::{Message, QueueSeq};
+use store::{Message, QueueSeq, QueueStore};
 
 use super::State;
 use super::arguments::QueueKind;
@@ -14,6 +12,7 @@ use super::consumers::ConsumerId;
 use super::dead_letter::Reason;
 use super::delivery::Wakes;
 use super::lane::LaneId;
+use super::lease_times::Times;
 use super::ready::{Entry, MAX_IDLE_CAPACITY};
 use super::rules::Rules;
 use crate::clock::Millis;
@@ -40,11 +39,7 @@ pub(super) struct Lease {
     /// `None`: it lies in a segment, and would have to be read should it come back.
     pub message: Option<Message>,
     pub seq: QueueSeq,
-    /// When it has been out for too long, in milliseconds; 0 = never.
-    pub deadline: Millis,
-    /// When a message that lies in a segment expires; 0 = never, or not known. So one that comes back
-    /// too late need not be read to know that.
-    pub expires: Millis,
+    /// Of a message that lies in a segment.
     pub body_len: u32,
     pub lane: LaneId,
     /// `None` for a basic.get.
@@ -52,41 +47,32 @@ pub(super) struct Lease {
 }
 
 impl Lease {
+    /// On a message that is about to go out.
+    #[inline(always)]
+    pub fn new(
+        store: &mut QueueStore,
+        lane: LaneId,
+        seq: QueueSeq,
+        message: &Message,
+        consumer: Option<ConsumerId>,
+    ) -> Lease {
+        store.note_delivered(seq);
+        let in_segment = store.is_flushed(seq);
+        Lease {
+            message: (!in_segment).then(|| message.clone()),
+            seq,
+            body_len: if in_segment {
+                message.body_len() as u32
+            } else {
+                0
+            },
+            lane,
+            consumer,
+        }
+    }
+
     fn returned(self) -> Entry {
         Entry::returned(self.message, self.seq, self.body_len)
-    }
-}
-
-/// Leases that do not last for ever, by their ends.
-#[derive(Debug, Default)]
-pub(super) struct LeaseDeadlines(BTreeSet<(Millis, u32)>);
-
-impl LeaseDeadlines {
-    #[inline]
-    pub fn add(&mut self, deadline: Millis, lease: LeaseId) {
-        if deadline > 0 {
-            self.0.insert((deadline, lease.0));
-        }
-    }
-
-    #[inline]
-    fn remove(&mut self, deadline: Millis, lease: LeaseId) {
-        if deadline > 0 {
-            self.0.remove(&(deadline, lease.0));
-        }
-    }
-
-    /// When the next one ends.
-    pub fn next(&self) -> Option<Millis> {
-        self.0.first().map(|(deadline, _)| *deadline)
-    }
-
-    fn take_due(&mut self, now: Millis) -> Option<LeaseId> {
-        let (deadline, lease) = *self.0.first()?;
-        (deadline <= now).then(|| {
-            self.0.pop_first();
-            LeaseId(lease)
-        })
     }
 }
 
@@ -104,11 +90,6 @@ impl Leases {
     pub fn grant(&mut self, lease: Lease) -> LeaseId {
         // A slab of 2³² leases would need more memory than any machine has.
         LeaseId(self.out.insert(lease) as u32)
-    }
-
-    /// The times of messages count otherwise than they did.
-    pub fn forget_expiries(&mut self) {
-        self.out.iter_mut().for_each(|(_, lease)| lease.expires = 0);
     }
 
     fn of_lane(&self, lane: LaneId) -> impl Iterator<Item = &Lease> {
@@ -140,6 +121,7 @@ impl Leases {
         places
     }
 
+    #[inline(always)]
     fn end(&mut self, id: LeaseId) -> Option<Lease> {
         let lease = self.out.try_remove(id.0 as usize);
         if self.out.is_empty() && self.out.capacity() > MAX_IDLE_CAPACITY {
@@ -150,24 +132,26 @@ impl Leases {
 }
 
 impl State {
-    #[inline]
-    fn end_lease(&mut self, id: LeaseId) -> Option<Lease> {
+    // Always, so that the lease is not copied.
+    #[inline(always)]
+    fn end_lease(&mut self, id: LeaseId) -> Option<(Lease, Times)> {
         let lease = self.leases.end(id)?;
         if let Some(consumer) = lease.consumer {
             self.consumers.release(consumer);
         }
+        let mut times = Times::default();
         if let Some(rules) = &mut self.rules {
-            rules.leases.remove(lease.deadline, id);
+            times = rules.leases.remove(id);
+            self.release_group(id);
         }
-        self.release_group(id);
-        Some(lease)
+        Some((lease, times))
     }
 
     /// Ends leases. Those that are not out are ignored: their queue was deleted meanwhile.
     pub fn settle(&mut self, leases: &[LeaseId], outcome: Outcome) {
         let mut returned = Vec::new();
         for id in leases {
-            let Some(lease) = self.end_lease(*id) else {
+            let Some((lease, times)) = self.end_lease(*id) else {
                 continue;
             };
             if self.stream().is_some() {
@@ -178,7 +162,7 @@ impl State {
                 Outcome::Requeue if self.has_come_back_too_often(&lease) => {
                     self.discard(lease.lane, lease.returned(), Reason::DeliveryLimit);
                 }
-                Outcome::Requeue if self.has_come_back_too_late(&lease) => {
+                Outcome::Requeue if self.has_come_back_too_late(&lease, times) => {
                     self.discard(lease.lane, lease.returned(), Reason::Expired);
                 }
                 Outcome::Requeue => returned.push((lease.lane, lease.returned())),
@@ -232,7 +216,7 @@ impl State {
                 Origin::Leased(id)
                 | Origin::SettledWhenSent(id)
                 | Origin::Read { lease: id, .. } => match self.end_lease(id) {
-                    Some(lease) => (lease.lane, lease.seq),
+                    Some((lease, _)) => (lease.lane, lease.seq),
                     None => continue,
                 },
             };
@@ -268,6 +252,27 @@ impl State {
 }
 
 impl Rules {
+    /// A lease was granted.
+    #[inline]
+    pub fn note_lease(
+        &mut self,
+        id: LeaseId,
+        deadline: Millis,
+        (lane, seq): (LaneId, QueueSeq),
+        message: &Message,
+        in_segment: bool,
+    ) {
+        let expires = in_segment.then(|| self.deadline(message)).flatten();
+        let times = Times {
+            deadline,
+            expires: expires.unwrap_or(0),
+        };
+        self.leases.add(id, times);
+        if let Some(groups) = &mut self.groups {
+            groups.lease(id, message, lane, seq);
+        }
+    }
+
     /// When a lease that is granted now has been out for too long; 0 = never.
     #[inline]
     pub fn lease_deadline(&self, of_consumer: Option<Millis>) -> Millis {

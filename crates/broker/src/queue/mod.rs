@@ -14,6 +14,7 @@ mod delivery;
 mod expiry;
 mod groups;
 mod lane;
+mod lease_times;
 mod leases;
 mod limits;
 mod line;

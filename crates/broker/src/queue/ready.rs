@@ -61,12 +61,14 @@ impl Entry {
         }
     }
 
-    /// One that came back from a consumer. Without its message it lies in a segment.
+    /// One that came back from a consumer. Without its message it lies in a segment, with a body of
+    /// that length.
     pub fn returned(message: Option<Message>, seq: QueueSeq, body_len: u32) -> Self {
+        let in_memory = message.as_ref().map(|message| message.body_len() as u32);
         Entry {
             message,
             seq,
-            body_len,
+            body_len: in_memory.unwrap_or(body_len),
             redelivered: true,
             gone: false,
         }

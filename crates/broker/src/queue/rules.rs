@@ -16,7 +16,7 @@ use super::delivery::Wakes;
 use super::expiry::Deadlines;
 use super::groups::Groups;
 use super::lane::LaneId;
-use super::leases::LeaseDeadlines;
+use super::lease_times::LeaseTimes;
 use super::settings::Settings;
 use super::stream::Stream;
 use super::{Queue, State};
@@ -40,7 +40,7 @@ pub(super) struct Rules {
     /// By lane, from where on messages have come under this hold of the lock.
     pub fresh: SmallVec<[(LaneId, QueueSeq); 1]>,
     pub dying: Dying,
-    pub leases: LeaseDeadlines,
+    pub leases: LeaseTimes,
     /// For the queue of an exchange that delays messages: they do not wait for consumers.
     pub delay: Option<Delay>,
     /// For a stream.
@@ -90,7 +90,7 @@ impl Rules {
             deadlines: Deadlines::default(),
             fresh: SmallVec::new(),
             dying: Dying::default(),
-            leases: LeaseDeadlines::default(),
+            leases: LeaseTimes::default(),
             delay: None,
             stream: None,
             window: None,
@@ -270,7 +270,7 @@ impl State {
             rules.last_used = now;
         }
         if rules.settings.message_ttl != before.message_ttl {
-            self.leases.forget_expiries();
+            rules.leases.forget_expiries();
         }
         let ttl = |settings: &Settings| settings.message_ttl.unwrap_or(Millis::MAX);
         if ttl(&rules.settings) > ttl(&before) {

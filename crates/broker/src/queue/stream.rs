@@ -13,6 +13,7 @@ use super::State;
 use super::consumers::ConsumerId;
 use super::delivery::Wakes;
 use super::lane::{Lane, LaneId};
+use super::lease_times::Times;
 use super::leases::Lease;
 use super::offset::{Filter, Start, StreamOptions};
 use crate::clock::Millis;
@@ -336,7 +337,10 @@ impl State {
             return (0, true);
         };
         let handle = consumer.options.handle;
-        let deadline = rules.lease_deadline(consumer.options.timeout);
+        let times = Times {
+            deadline: rules.lease_deadline(consumer.options.timeout),
+            expires: 0,
+        };
         let mut outbox = consumer.options.outbox.lock();
         let room = outbox.room_for(batch.iter().map(|(_, message)| message.stored_len()));
         if room < batch.len() {
@@ -351,10 +355,8 @@ impl State {
                 lane: LaneId::default(),
                 body_len: 0,
                 consumer: Some(id),
-                deadline,
-                expires: 0,
             });
-            rules.leases.add(deadline, lease);
+            rules.leases.add(lease, times);
             outbox.push(Delivery {
                 message,
                 origin: Origin::Read {

@@ -10,7 +10,7 @@ use crate::seq::{QueueSeq, SeqRun, in_runs};
 
 impl QueueStore {
     /// A message is gone. [`QueueStore::log_gone`] follows, under the same lock.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, seq: QueueSeq, message: Option<&Message>) {
         self.returns.forget(seq);
         if seq < self.flushed {
