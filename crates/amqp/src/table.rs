@@ -82,7 +82,6 @@ impl<'a> Table<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FieldTable(Vec<(Box<str>, FieldValue)>);
 
-/// Entries as they come: unlike [`FieldTable::insert`], no search for others of the same name.
 impl IntoIterator for FieldTable {
     type Item = (Box<str>, FieldValue);
     type IntoIter = std::vec::IntoIter<Self::Item>;
@@ -92,6 +91,7 @@ impl IntoIterator for FieldTable {
     }
 }
 
+/// Entries as they come: unlike [`FieldTable::insert`], no search for others of the same name.
 impl FromIterator<(Box<str>, FieldValue)> for FieldTable {
     fn from_iter<I: IntoIterator<Item = (Box<str>, FieldValue)>>(entries: I) -> Self {
         FieldTable(entries.into_iter().collect())

@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use amqp::Properties;
 use store::{MAX_TRANSACTION, Message, Record, Times, TransactionRecord};
@@ -27,6 +28,7 @@ type Work = VecDeque<Arc<Queue>>;
 
 /// What one call moves at most, a step more or less.
 struct Budget {
+    /// One for each queue that it goes to.
     letters: usize,
     /// Of whole messages: what has died a thousand times has headers of a hundred kilobytes, which
     /// are written anew each time.
@@ -45,10 +47,12 @@ impl Budget {
     }
 
     fn spend(&mut self, letters: &[Letter]) {
-        let sizes = letters.iter().filter_map(|letter| letter.message.as_ref());
-        let bytes: usize = sizes.map(Message::stored_len).sum();
-        self.letters = self.letters.saturating_sub(letters.len());
-        self.bytes = self.bytes.saturating_sub(bytes);
+        for letter in letters {
+            let size = letter.message.as_ref().map_or(0, Message::stored_len);
+            let copies = letter.route.queues.len().max(1);
+            self.letters = self.letters.saturating_sub(copies);
+            self.bytes = self.bytes.saturating_sub(size.saturating_mul(copies));
+        }
     }
 
     fn is_spent(&self) -> bool {
@@ -65,6 +69,29 @@ pub(crate) fn bury(queues: impl IntoIterator<Item = Arc<Queue>>) {
 /// As [`bury`], for threads that may wait for the disk.
 pub(crate) fn bury_and_read(queues: impl IntoIterator<Item = Arc<Queue>>) {
     bury_within(queues, Budget::new(true));
+}
+
+/// Moves all that waits in a queue which is about to be deleted: what was rejected before is not lost
+/// with it. What cannot go, with at-least-once, is. Not with a lock held: this may wait for the disk,
+/// and for another thread that is moving them.
+pub(crate) fn bury_all(queue: &Arc<Queue>) {
+    let mut until = None;
+    while queue.vhost_ref.strong_count() > 0 {
+        // In a statement of its own, so that the lock is released.
+        let progress = queue.lock().burial_progress();
+        let Some(progress) = progress.filter(|progress| progress.waiting > 0) else {
+            return;
+        };
+        // Not what comes meanwhile.
+        let until = *until.get_or_insert(progress.left + progress.waiting);
+        if progress.left >= until {
+            return;
+        }
+        match progress.being_moved {
+            true => std::thread::sleep(Duration::from_millis(1)),
+            false => bury_and_read([queue.clone()]),
+        }
+    }
 }
 
 fn bury_within(queues: impl IntoIterator<Item = Arc<Queue>>, mut budget: Budget) {

@@ -41,6 +41,9 @@ impl Deaths {
             Some(FieldValue::Array(entries)) => entries.into_iter().filter_map(entry).collect(),
             _ => Vec::new(),
         };
+        // Publishers may send several of them. Only one is read where the next death looks for
+        // what came round.
+        while headers.remove(X_DEATH).is_some() {}
         Ok(Deaths { headers, entries })
     }
 
@@ -178,4 +181,64 @@ fn entry(value: FieldValue) -> Option<FieldTable> {
 
 fn text<'t>(table: &'t FieldTable, name: &str) -> Option<&'t str> {
     table.get(name)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use amqp::PropertiesBuilder;
+
+    use super::*;
+
+    fn message(headers: &FieldTable) -> Message {
+        let properties = PropertiesBuilder::default().headers(headers).finish();
+        let head = MessageHead {
+            exchange: b"",
+            routing_key: b"a",
+            properties: &properties,
+            persistent: false,
+            priority: 0,
+            times: None,
+            has_bcc: false,
+        };
+        Message::new(&head, b"body")
+    }
+
+    /// Dies in that queue for its length; what arrives in the next one.
+    fn dies_in(message: &Message, queue: &str) -> Message {
+        let mut deaths = Deaths::of(message).expect("sound headers");
+        let reason = Reason::MaxLength;
+        let death = Death {
+            queue,
+            reason,
+            now: 1,
+        };
+        deaths.add(message, &death);
+        let to = DeadLetterTo {
+            exchange: "".into(),
+            routing_key: None,
+            at_least_once: false,
+        };
+        deaths.rewrite(message, &to, None).expect("sound headers")
+    }
+
+    /// A table on the wire may have several entries of one name; those who come round must not be
+    /// hidden by it.
+    #[test]
+    fn several_histories_do_not_hide_what_comes_round() {
+        let history = |text: &str| {
+            let entry = FieldTable::new().with("queue", text);
+            let entries = FieldValue::Array(vec![FieldValue::Table(entry)]);
+            (X_DEATH.into(), entries)
+        };
+        let headers = ["x", "y", "z"].map(history).into_iter().collect();
+        let message = dies_in(&message(&headers), "a");
+        let message = dies_in(&message, "b");
+        let deaths = Deaths::of(&message).expect("sound headers");
+        assert!(deaths.comes_round("a", Reason::MaxLength));
+        let properties = Properties::from_wire(message.properties());
+        let headers = properties.headers().expect("headers").to_owned();
+        let headers = headers.expect("sound headers");
+        let histories = headers.iter().filter(|(name, _)| *name == X_DEATH);
+        assert_eq!(histories.count(), 1);
+    }
 }

@@ -20,6 +20,9 @@ pub(crate) trait Timed: Send + Sync {
     fn tick(&self);
 }
 
+/// For how long what is due is still done after [`Timer::stop`].
+const GRACE: Millis = 5_000;
+
 /// The node's timer.
 #[derive(Debug)]
 pub struct Timer {
@@ -34,7 +37,10 @@ struct Waiting {
     by_id: HashMap<u64, (Millis, Weak<dyn Timed>)>,
     /// Those that `by_id` no longer says the same of do not count.
     due: BinaryHeap<Reverse<(Millis, u64)>>,
-    stopped: bool,
+    /// Threads that will look again by themselves.
+    watching: usize,
+    /// The threads end: at this time at the latest.
+    stopped: Option<Millis>,
 }
 
 impl std::fmt::Debug for Waiting {
@@ -63,6 +69,18 @@ impl Waiting {
         }
         let Reverse((_, id)) = self.due.pop()?;
         self.by_id.remove(&id).map(|(_, waiting)| waiting)
+    }
+
+    fn has_ended(&mut self, now: Millis) -> bool {
+        let Some(until) = self.stopped else {
+            return false;
+        };
+        now >= until || self.next().is_none_or(|next| next > now)
+    }
+
+    /// True if nobody is there for the next one, should the caller be busy for long.
+    fn is_unwatched(&mut self) -> bool {
+        self.watching == 0 && self.next().is_some()
     }
 }
 
@@ -102,21 +120,28 @@ impl Timer {
     pub fn run_once(&self) {
         let now = self.clock.now();
         loop {
-            // In a statement of its own, so that the lock is not held during the call.
-            let due = self.waiting.lock().take_due(now);
-            let Some(due) = due else { return };
+            let due = {
+                let mut state = self.waiting.lock();
+                let Some(due) = state.take_due(now) else {
+                    return;
+                };
+                if state.is_unwatched() {
+                    self.changed.notify_one();
+                }
+                due
+            };
             if let Some(due) = due.upgrade() {
                 due.tick();
             }
         }
     }
 
-    /// Calls whoever is due, until [`Timer::stop`].
+    /// Calls those that are due, until [`Timer::stop`].
     pub fn run(&self) {
         loop {
             self.run_once();
             let mut state = self.waiting.lock();
-            if state.stopped {
+            if state.has_ended(self.clock.now()) {
                 return;
             }
             match state.next() {
@@ -124,17 +149,19 @@ impl Timer {
                 Some(at) => {
                     let wait = at.saturating_sub(self.clock.now());
                     if wait > 0 {
+                        state.watching += 1;
                         self.changed
                             .wait_for(&mut state, Duration::from_millis(wait));
+                        state.watching -= 1;
                     }
                 }
             }
         }
     }
 
-    /// Ends [`Timer::run`].
+    /// Ends [`Timer::run`], once what is due has been done.
     pub fn stop(&self) {
-        self.waiting.lock().stopped = true;
+        self.waiting.lock().stopped = Some(self.clock.now() + GRACE);
         self.changed.notify_all();
     }
 }
@@ -174,6 +201,83 @@ mod tests {
         timer.run_once();
         timer.run_once();
         assert_eq!(called(), [1, 1]);
+    }
+
+    struct Blocked(Mutex<std::sync::mpsc::Receiver<()>>);
+
+    impl Timed for Blocked {
+        fn tick(&self) {
+            let _ = self.0.lock().recv();
+        }
+    }
+
+    /// What was scheduled behind it, when all other threads had gone to sleep for good.
+    #[test]
+    fn who_takes_long_does_not_make_the_next_one_wait() {
+        let timer = Timer::new(Clock::system());
+        let threads = [(); 3].map(|()| {
+            let timer = timer.clone();
+            std::thread::spawn(move || timer.run())
+        });
+        // So that they wait for nothing in particular.
+        std::thread::sleep(Duration::from_millis(50));
+        let (release, gate) = std::sync::mpsc::channel();
+        let blocked: Arc<Blocked> = Arc::new(Blocked(Mutex::new(gate)));
+        let count = Arc::<Count>::default();
+        let soon = timer.clock.now() + 100;
+        let weak: Weak<dyn Timed> = Arc::<Blocked>::downgrade(&blocked);
+        timer.schedule(1, soon, weak);
+        let weak: Weak<dyn Timed> = Arc::<Count>::downgrade(&count);
+        timer.schedule(2, soon + 1, weak);
+        let called = || count.0.load(Ordering::Relaxed) == 1;
+        let began = std::time::Instant::now();
+        while !called() && began.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let in_time = called();
+        drop(release);
+        timer.stop();
+        for thread in threads {
+            thread.join().expect("it ends");
+        }
+        assert!(in_time);
+    }
+
+    /// Has work for a hundred calls.
+    struct Busy {
+        timer: Arc<Timer>,
+        me: Weak<Busy>,
+        calls: AtomicUsize,
+    }
+
+    impl Busy {
+        fn call_soon(&self) {
+            let me: Weak<dyn Timed> = self.me.clone();
+            self.timer.schedule(1, self.timer.clock.now(), me);
+        }
+    }
+
+    impl Timed for Busy {
+        fn tick(&self) {
+            if self.calls.fetch_add(1, Ordering::Relaxed) < 99 {
+                std::thread::sleep(Duration::from_millis(2));
+                self.call_soon();
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_due_is_done_before_the_end() {
+        let timer = Timer::new(Clock::system());
+        let busy = Arc::new_cyclic(|me| Busy {
+            timer: timer.clone(),
+            me: me.clone(),
+            calls: AtomicUsize::default(),
+        });
+        busy.call_soon();
+        timer.stop();
+        timer.run();
+        assert_eq!(busy.calls.load(Ordering::Relaxed), 100);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::{DefinitionChange, Durability, Lsn, QueueSeq, RecoveredQueue, Resident, Store};
 
+use crate::burial;
 use crate::clock::Millis;
 use crate::consumers::Consumers;
 use crate::deduplication::Deduplication;
@@ -351,6 +352,7 @@ impl VHost {
 
     /// Deletes a queue that nobody has used for too long, unless somebody has just come.
     pub(crate) fn expire_queue(&self, queue: &Arc<Queue>) {
+        burial::bury_all(queue);
         let remains = self.change(|topology| {
             let remains = queue.close_if_unused_for_too_long()?;
             topology.remove_queue(queue);
@@ -364,6 +366,7 @@ impl VHost {
 
     /// Deletes a queue that the caller holds: unconditionally, if it is still there.
     pub fn delete_queue(&self, queue: &Arc<Queue>) {
+        burial::bury_all(queue);
         self.change(|topology| topology.remove_queue(queue));
         // Unconditional, so it cannot be refused.
         drop(queue.close(false, false));

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use client::{Connection, FieldTable, PropertiesBuilder};
+use client::{Connection, FieldTable, PropertiesBuilder, QueueOptions};
 use support::durable::*;
 use support::folder::size_of;
 use support::in_process::InProcess;
@@ -131,7 +131,6 @@ fn large_messages_become_dead_letters() {
     });
 }
 
-/// Each of them passes it on to the next: a list of work, not a stack of calls.
 /// Declares so many queues which have no room, `c0` and so on, each with the next one for its dead
 /// letters. Returns the name of the last, which keeps what it gets.
 async fn declare_chain(connection: &mut Connection, channel: u16, count: usize) -> String {
@@ -146,6 +145,7 @@ async fn declare_chain(connection: &mut Connection, channel: u16, count: usize) 
     last
 }
 
+/// Each of them passes it on to the next: a list of work, not a stack of calls.
 #[test]
 fn dead_letter_goes_through_a_thousand_queues() {
     const COUNT: usize = 1_000;
@@ -219,6 +219,49 @@ fn consumer_does_not_move_all_that_it_refuses() {
         consume_from(&mut connection, channel, "q dead", 0).await;
         let dead = receive_all(&mut connection, COUNT as usize).await;
         assert!((0..COUNT).eq(dead.iter().map(Received::number)));
+    });
+}
+
+/// A queue takes its messages along when it goes, but not those that were rejected before.
+#[test]
+fn what_was_rejected_does_not_go_with_its_queue() {
+    const COUNT: u64 = 5_000;
+    within(seconds(60), async {
+        let in_memory = builder().start().expect("a broker");
+        let on_disk = with_little_memory().start().expect("a broker");
+        for broker in [in_memory, on_disk] {
+            for exclusive in [false, true] {
+                let (mut connection, channel) = open(&broker).await;
+                declare_durable(&mut connection, channel, "heir").await;
+                let options = QueueOptions {
+                    exclusive,
+                    ..durable(dead_letters_to("heir"))
+                };
+                declare_as(&mut connection, channel, "short-lived", &options).await;
+                for number in 0..COUNT {
+                    publish(
+                        &mut connection,
+                        channel,
+                        "short-lived",
+                        &numbered(number, 1_000),
+                    );
+                }
+                consume_from(&mut connection, channel, "short-lived", 0).await;
+                receive_all(&mut connection, COUNT as usize).await;
+                connection.nack(channel, 0, true, false);
+                match exclusive {
+                    true => connection.close().await.expect("close-ok"),
+                    false => {
+                        let deleted = connection.delete_queue(channel, "short-lived").await;
+                        deleted.expect("delete-ok");
+                    }
+                }
+                // The end of a connection takes its queues along after it was answered.
+                until_count(&broker, "heir", COUNT as u32).await;
+                assert_eq!(messages_in(&broker, "short-lived").await, None);
+                assert!((0..COUNT).eq(take_numbers(&broker, "heir").await));
+            }
+        }
     });
 }
 

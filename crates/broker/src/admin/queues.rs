@@ -5,6 +5,7 @@ use std::sync::Arc;
 use amqp::FieldTable;
 
 use super::{Admin, AdminError};
+use crate::burial;
 use crate::name::ConnectionId;
 use crate::queue::{Queue, QueueKind};
 
@@ -96,6 +97,7 @@ impl Admin<'_> {
             true => AdminError::QueueInUse,
             false => AdminError::QueueNotEmpty,
         };
+        burial::bury_all(&queue);
         let remains = vhost.change_by(self.by, |topology| {
             let remains = queue.close(if_unused, if_empty).map_err(|_| refused())?;
             topology.remove_queue(&queue);

@@ -83,6 +83,18 @@ pub(super) struct Dying {
     being_moved: bool,
     /// Nothing could go: tried again then.
     retry_at: Option<Millis>,
+    /// How many have left so far.
+    left: u64,
+}
+
+/// How far the move of what waits has come.
+pub(crate) struct BurialProgress {
+    /// How many have left so far.
+    pub left: u64,
+    /// How many wait and could go.
+    pub waiting: u64,
+    /// A thread is moving them.
+    pub being_moved: bool,
 }
 
 impl Dying {
@@ -133,6 +145,7 @@ impl Dying {
 
     fn pop(&mut self) -> Option<Dead> {
         let dead = self.waiting.pop_front()?;
+        self.left += 1;
         self.places.remove(&(dead.lane, dead.seq));
         Some(dead)
     }
@@ -173,6 +186,21 @@ impl State {
     fn remove_for_good(&mut self, lane: LaneId, seq: QueueSeq, message: Option<&Message>) {
         let store = &mut self.lanes.get_mut(lane).store;
         store.remove(seq, message);
+    }
+
+    /// How far the move of what waits has come.
+    pub(crate) fn burial_progress(&self) -> Option<BurialProgress> {
+        let dying = &self.rules.as_ref()?.dying;
+        let may_go = dying.retry_at.is_none();
+        Some(BurialProgress {
+            left: dying.left,
+            waiting: if may_go {
+                dying.waiting.len() as u64
+            } else {
+                0
+            },
+            being_moved: dying.being_moved,
+        })
     }
 
     /// Claims the right to move what waits; false if there is nothing, or somebody else does.

@@ -21,8 +21,6 @@ pub(super) struct Times {
 pub(super) struct LeaseTimes {
     /// By lease; what is missing at the end has none.
     by_lease: Vec<Times>,
-    /// Leases that have some.
-    count: usize,
     /// Leases by deadline.
     deadlines: BTreeSet<(Millis, u32)>,
 }
@@ -48,7 +46,6 @@ impl LeaseTimes {
             self.by_lease.resize(at + 1, Times::default());
         }
         self.by_lease[at] = times;
-        self.count += 1;
         if times.deadline > 0 {
             self.deadlines.insert((times.deadline, lease.0));
         }
@@ -71,13 +68,12 @@ impl LeaseTimes {
         if times.deadline > 0 {
             self.deadlines.remove(&(times.deadline, lease.0));
         }
-        self.count -= 1;
-        self.give_back();
     }
 
-    /// A queue in which time does not matter any more has no room for it.
-    fn give_back(&mut self) {
-        if self.count == 0 {
+    /// No lease is left.
+    #[inline]
+    pub fn give_back(&mut self) {
+        if !self.by_lease.is_empty() {
             self.by_lease.clear();
             self.by_lease.shrink_to(MAX_IDLE_CAPACITY);
         }
@@ -99,12 +95,7 @@ impl LeaseTimes {
 
     /// The times of messages count otherwise than they did.
     pub fn forget_expiries(&mut self) {
-        for times in &mut self.by_lease {
-            let had = times.are_some();
-            times.expires = 0;
-            self.count -= usize::from(had && !times.are_some());
-        }
-        self.give_back();
+        self.by_lease.iter_mut().for_each(|times| times.expires = 0);
     }
 }
 
@@ -172,10 +163,6 @@ mod tests {
                 let waiting = model.values().filter(|(_, waits)| *waits);
                 prop_assert_eq!(times.next(), waiting.map(|(times, _)| times.deadline).min());
             }
-            for id in model.into_keys() {
-                times.remove(LeaseId(id));
-            }
-            prop_assert_eq!((times.count, times.by_lease.len()), (0, 0));
         }
     }
 }

@@ -142,6 +142,9 @@ impl State {
         let mut times = Times::default();
         if let Some(rules) = &mut self.rules {
             times = rules.leases.remove(id);
+            if self.leases.len() == 0 {
+                rules.leases.give_back();
+            }
             self.release_group(id);
         }
         Some((lease, times))

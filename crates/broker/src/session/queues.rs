@@ -6,6 +6,7 @@ use amqp::ReplyCode;
 
 use super::{REPLY_TO, Session, generated_name, not_for_streams, refuse_reserved_name};
 use crate::access::Operation;
+use crate::burial;
 use crate::error::Error;
 use crate::queue::{Got, Queue, QueueKind, QueueOptions};
 
@@ -102,6 +103,7 @@ impl Session {
             return Ok(0);
         };
         queue.check_owner(self.connection)?;
+        burial::bury_all(&queue);
         // Closed under the topology's lock: nobody may find a queue that is closed already. Its
         // messages are freed after the lock is released.
         let remains = self.change(|topology| {
