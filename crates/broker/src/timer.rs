@@ -1,5 +1,5 @@
-//! What happens at a time: one thread for the whole node, one place in it for each queue that waits
-//! for something.
+//! What happens at a time: one timer for the whole node, one place in it for each queue that waits
+//! for something, and a few threads that call those.
 //!
 //! A queue says when it wants to be called next; saying it again replaces what it said before. The
 //! lock is taken under queues' locks and never the other way round.

@@ -6,7 +6,7 @@ use amqp::FieldTable;
 
 use super::{Session, refuse_default_exchange};
 use crate::access::Operation;
-use crate::binding::{Binding, BindingKey, Destination};
+use crate::binding::{Binding, Destination};
 use crate::error::{Error, Resource};
 use crate::exchange::{Exchange, ExchangeKind};
 use crate::topology::Topology;
@@ -21,21 +21,10 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         self.refuse_shards("bind", queue)?;
-        let refusal = self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
-        self.change(|topology| {
-            let source = self.source(topology, exchange, routing_key, &arguments, refusal)?;
-            let found = topology.queues.get(queue).cloned();
-            let queue = found.ok_or_else(|| Error::not_found(self.queue_resource(queue)))?;
-            queue.check_owner(self.connection)?;
-            let destination = Destination::Queue(queue);
-            let routing_key = routing_key.into();
-            topology.bind(Binding {
-                source,
-                destination,
-                routing_key,
-                arguments,
-            });
-            Ok(())
+        let resource = self.queue_resource(queue);
+        self.bind(resource, exchange, routing_key, arguments, |topology| {
+            let found = self.queue_to_bind(topology, queue)?;
+            found.ok_or_else(|| Error::not_found(resource))
         })
     }
 
@@ -48,16 +37,9 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         self.refuse_shards("unbind", queue)?;
-        let refusal = self.permit_binding(self.queue_resource(queue), exchange, routing_key)?;
-        self.change(|topology| {
-            check_topic(topology.exchanges.get(exchange), refusal)?;
-            let Some(queue) = topology.queues.get(queue).cloned() else {
-                return Ok(());
-            };
-            queue.check_owner(self.connection)?;
-            let key = binding_key(exchange, Destination::Queue(queue), routing_key, arguments);
-            topology.unbind(&key);
-            Ok(())
+        let resource = self.queue_resource(queue);
+        self.unbind(resource, exchange, routing_key, arguments, |topology| {
+            self.queue_to_bind(topology, queue)
         })
     }
 
@@ -70,23 +52,17 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         refuse_default_exchange(destination)?;
-        let refusal =
-            self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
-        self.change(|topology| {
-            let source = self.source(topology, source, routing_key, &arguments, refusal)?;
-            let Some(destination) = topology.exchanges.get(destination) else {
-                return Err(Error::not_found(self.exchange_resource(destination)));
-            };
-            let destination = Destination::Exchange(destination.name.clone());
-            let routing_key = routing_key.into();
-            topology.bind(Binding {
-                source,
-                destination,
-                routing_key,
-                arguments,
-            });
-            Ok(())
-        })
+        let resource = self.exchange_resource(destination);
+        self.bind(
+            resource,
+            source,
+            routing_key,
+            arguments,
+            |topology| match topology.exchanges.get(destination) {
+                Some(found) => Ok(Destination::Exchange(found.name.clone())),
+                None => Err(Error::not_found(resource)),
+            },
+        )
     }
 
     /// exchange.unbind; unbinding what is not bound is fine.
@@ -98,15 +74,66 @@ impl Session {
         arguments: FieldTable,
     ) -> Result<(), Error> {
         refuse_default_exchange(destination)?;
-        let refusal =
-            self.permit_binding(self.exchange_resource(destination), source, routing_key)?;
-        let destination = Destination::Exchange(destination.into());
-        let key = binding_key(source, destination, routing_key, arguments);
+        let resource = self.exchange_resource(destination);
+        self.unbind(resource, source, routing_key, arguments, |_| {
+            Ok(Some(Destination::Exchange(destination.into())))
+        })
+    }
+
+    /// `find` looks for the destination once the source was found.
+    fn bind(
+        &self,
+        destination: Resource<'_>,
+        source: &str,
+        routing_key: &[u8],
+        arguments: FieldTable,
+        find: impl FnOnce(&Topology) -> Result<Destination, Error>,
+    ) -> Result<(), Error> {
+        let refusal = self.permit_binding(destination, source, routing_key)?;
         self.change(|topology| {
-            check_topic(topology.exchanges.get(source), refusal)?;
-            topology.unbind(&key);
+            let source = self.source(topology, source, routing_key, &arguments, refusal)?;
+            let destination = find(topology)?;
+            topology.bind(Binding {
+                source,
+                destination,
+                routing_key: routing_key.into(),
+                arguments,
+            });
             Ok(())
         })
+    }
+
+    /// As [`Session::bind`]; there is nothing to do where `find` finds nothing.
+    fn unbind(
+        &self,
+        destination: Resource<'_>,
+        source: &str,
+        routing_key: &[u8],
+        arguments: FieldTable,
+        find: impl FnOnce(&Topology) -> Result<Option<Destination>, Error>,
+    ) -> Result<(), Error> {
+        let refusal = self.permit_binding(destination, source, routing_key)?;
+        self.change(|topology| {
+            check_topic(topology.exchanges.get(source), refusal)?;
+            if let Some(destination) = find(topology)? {
+                let binding = Binding {
+                    source: source.into(),
+                    destination,
+                    routing_key: routing_key.into(),
+                    arguments,
+                };
+                topology.unbind(&binding.key());
+            }
+            Ok(())
+        })
+    }
+
+    fn queue_to_bind(&self, topology: &Topology, name: &str) -> Result<Option<Destination>, Error> {
+        let Some(queue) = topology.queues.get(name).cloned() else {
+            return Ok(None);
+        };
+        queue.check_owner(self.connection)?;
+        Ok(Some(Destination::Queue(queue)))
     }
 
     /// Fails with 403 unless the user may bind and unbind these. What it returns goes to
@@ -150,20 +177,4 @@ pub(crate) fn check_topic(
         }
         _ => Ok(()),
     }
-}
-
-fn binding_key(
-    source: &str,
-    destination: Destination,
-    routing_key: &[u8],
-    arguments: FieldTable,
-) -> BindingKey {
-    let routing_key = routing_key.into();
-    Binding {
-        source: source.into(),
-        destination,
-        routing_key,
-        arguments,
-    }
-    .key()
 }
